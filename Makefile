@@ -1,0 +1,63 @@
+# make demo   a first sweep, its table and its figure
+# make test   the whole test suite
+# make lint   style and types
+# make docs   what is generated from the code: docs/quantities.md
+# make bench  how fast, and how much work a sample is
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+SPEC ?= sweeps/first_look.yaml
+STORE ?= .cache/first_look.zarr
+FIGURE ?= docs/first_look.png
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+.PHONY: demo readme test lint docs bench constraints install clean
+.DELETE_ON_ERROR:
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "'$(PYTHON)' is not Python 3.11 or newer: name one, as in make PYTHON=python3.12" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(INSTALLED)
+	mkdir -p $(dir $(STORE))
+	$(BIN)/fabricarlo run $(SPEC) --out $(STORE)
+	$(BIN)/fabricarlo show $(STORE)
+	$(BIN)/python bench/figure.py $(STORE) $(FIGURE)
+
+# the table of results in README.md, from the store of the demo
+readme: demo
+	$(BIN)/python bench/figure.py $(STORE) $(FIGURE) --readme README.md
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: $(INSTALLED)
+	$(BIN)/python docs/generate.py
+
+bench: $(INSTALLED)
+	$(BIN)/python bench/throughput.py
+
+# needs uv; the file holds versions only
+constraints:
+	{ echo '# Versions that `make` installs, for every supported Python and system. Made by `make constraints`.'; \
+	  uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+	    --no-emit-index-url --no-emit-find-links --extra dev --extra s3 --extra notebooks \
+	    pyproject.toml; } > constraints.new
+	mv constraints.new constraints.txt
+
+clean:
+	rm -rf $(VENV) .cache dist .pytest_cache .ruff_cache .hypothesis

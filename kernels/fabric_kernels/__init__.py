@@ -1,0 +1,1 @@
+"""The physics of fabricarlo: pure, elementwise JAX kernels, wired by their annotations."""

@@ -1,0 +1,53 @@
+"""Single-phase direct-to-chip liquid cooling."""
+
+from typing import Annotated
+
+import jax.numpy as jnp
+from jax import Array
+
+from fabric_kernels.cooling import Cooling
+from fabric_kernels.cooling.answer import answer
+from fabric_kernels.cooling.chip import Medium
+from fabric_kernels.cooling.slowest import Sensitivity
+from fabric_kernels.inputs import Gpu, Job, LiquidLoop, Population
+from fabric_kernels.uniform import Uniform
+
+
+def single_phase(
+    job: Job,
+    gpu: Gpu,
+    loop: LiquidLoop,
+    population: Population,
+    slowest: Annotated[Uniform, "slowest"],
+) -> Cooling:
+    """Cold plate fed at the coolant supply temperature; a large `slowest` gives a slow GPU.
+
+        C = c V,   R_plate = R_0 (V / V_0)^-n,   NTU = 1 / (R_plate C),   effectiveness = 1 - e^-NTU
+        T_b = supply,   R = R_package + R_interface + 1 / (effectiveness C)
+
+    Kays and London, Compact Heat Exchangers, 1984, for a wall of one temperature. R stays above
+    1 / C, so the outlet never gets hotter than the plate. Stops being true without flow (the
+    transient then matters), above about 100 degC at the plate, and for plates in series, whose
+    supply is the outlet of the one before.
+    """
+    return answer(job, gpu, population, slowest, lambda r, f: cold_plate(loop, r, f))
+
+
+def cold_plate(
+    loop: LiquidLoop, resistance: Array | float, flow: Array | float
+) -> tuple[Medium, Sensitivity]:
+    """Medium of a plate whose resistances and flow are e^resistance and e^flow times the median's.
+
+    The deviation of resistance multiplies package, interface and plate, not 1 / C.
+    """
+    capacity = loop.coolant_heat_capacity * loop.coolant_flow * jnp.exp(flow)
+    exponent = loop.plate_flow_exponent
+    log_flow = jnp.log(loop.coolant_flow / loop.plate_reference_flow) + flow
+    plate = loop.plate_resistance * jnp.exp(resistance - exponent * log_flow)
+    solid = (loop.package_resistance + loop.interface_resistance) * jnp.exp(resistance)
+    units = 1.0 / (plate * capacity)
+    effectiveness = -jnp.expm1(-units)
+    fluid = 1.0 / (effectiveness * capacity)
+    wall = units * (1.0 / effectiveness - 1.0) * fluid
+    sensitivity = Sensitivity(solid + wall, wall * (1.0 - exponent) - fluid, jnp.zeros_like(fluid))
+    return Medium(loop.coolant_supply_temperature, solid + fluid), sensitivity

@@ -1,0 +1,1 @@
+"""Mathematics that several questions need: normal scores and order statistics."""

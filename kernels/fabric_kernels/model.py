@@ -1,0 +1,175 @@
+"""Wire stages into one pure function.
+
+A record is a question; a stage is a function that answers it from other records. The return
+annotation says which question a stage answers, the parameter annotations what it needs. Nothing
+else has to be declared.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, get_args, get_origin
+
+from jax import Array
+
+from fabric_kernels.quantity import Quantity, quantities
+from fabric_kernels.uniform import DeepUniform, Uniform
+
+
+class ModelError(TypeError):
+    """The chosen stages do not fit together."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """One uniform that a stage draws for every sample."""
+
+    stream: str
+    deep: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A stage function, read."""
+
+    function: Callable[..., Any]
+    needs: dict[str, type]  # parameter -> record
+    slots: dict[str, Slot]  # parameter -> its uniform
+    answers: type
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "Stage":
+        """Read the annotations of a stage."""
+        hints = inspect.get_annotations(function, eval_str=True)
+        answers = hints.pop("return")
+        question = question_of(answers)
+        needs, slots = {}, {}
+        for name, hint in hints.items():
+            if get_origin(hint) is Annotated:
+                kind, slot = get_args(hint)
+                slots[name] = Slot(f"{question}.{slot}", deep=issubclass(kind, DeepUniform))
+            elif hint is Uniform or hint is DeepUniform:
+                raise ModelError(f'{function.__name__}({name}): name the slot: Annotated[Uniform, "slot"].')
+            else:
+                needs[name] = hint
+        return cls(function, needs, slots, answers)
+
+    @property
+    def name(self) -> str:
+        """question.answer, for messages."""
+        return f"{self.answers.__name__}.{self.function.__name__}"
+
+
+def question_of(record: type) -> str:
+    """The question a record answers: the folder that declares it."""
+    return record.__module__.rpartition(".")[2]
+
+
+class Model:
+    """A set of stages, at most one per question, in an order that can be run.
+
+    Raises ModelError for a question answered twice, a quantity declared twice, or a loop.
+    """
+
+    def __init__(self, *functions: Callable[..., Any]) -> None:
+        self.stages: dict[type, Stage] = {}
+        for stage in map(Stage.of, functions):
+            if (other := self.stages.get(stage.answers)) is not None:
+                raise ModelError(
+                    f"{stage.answers.__name__} is answered twice, by {other.name} and {stage.name}: keep one."
+                )
+            self.stages[stage.answers] = stage
+        self._refuse_loops()
+        needed = {r: None for s in self.stages.values() for r in s.needs.values()}
+        self.inputs = tuple(r for r in needed if r not in self.stages)
+        self.quantities: dict[str, Quantity] = {}
+        self.owner: dict[str, type] = {}
+        for record in (*self.inputs, *self.stages):
+            for name, declared in quantities(record).items():
+                if name in self.owner:
+                    raise ModelError(
+                        f"{name} is declared twice, by {self.owner[name].__name__} and {record.__name__}: "
+                        "rename one."
+                    )
+                self.owner[name] = record
+                self.quantities[name] = declared
+
+    def _refuse_loops(self) -> None:
+        graph = {
+            record: {r for r in stage.needs.values() if r in self.stages}
+            for record, stage in self.stages.items()
+        }
+        try:
+            tuple(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            loop = " needs ".join(r.__name__ for r in error.args[1])
+            raise ModelError(f"{loop}: solve that loop inside one stage.") from None
+
+    def computed(self, name: str) -> bool:
+        """Whether a stage computes this quantity."""
+        return self.owner[name] in self.stages
+
+    def _unknown(self, name: str) -> ModelError:
+        return ModelError(f"no chosen stage gives {name}; this model has {', '.join(self.quantities)}.")
+
+    def traced(self, outputs: Iterable[str], given: Iterable[str]) -> list[Stage]:
+        """The stages that must run for these outputs when `given` quantities replace their own."""
+        given, order, seen = frozenset(given), [], set()
+
+        def visit(record: type) -> None:
+            if record in seen or record not in self.stages:
+                return
+            seen.add(record)
+            fields = quantities(record)
+            if fields and given.issuperset(fields):
+                return
+            for needed in self.stages[record].needs.values():
+                visit(needed)
+            order.append(self.stages[record])
+
+        for name in outputs:
+            if name not in self.owner:
+                raise self._unknown(name)
+            if name not in given:
+                visit(self.owner[name])
+        return order
+
+    def needed(self, outputs: Iterable[str], given: Iterable[str] = ()) -> list[str]:
+        """Names of the input quantities that these outputs depend on."""
+        outputs = list(outputs)
+        records = {r: None for s in self.traced(outputs, given) for r in s.needs.values()}
+        records |= {self.owner[o]: None for o in outputs if o not in set(given)}
+        return [n for r in records if r not in self.stages for n in quantities(r)]
+
+    def slots(self, outputs: Iterable[str], given: Iterable[str] = ()) -> list[Slot]:
+        """The uniforms drawn for these outputs."""
+        return [slot for s in self.traced(outputs, given) for slot in s.slots.values()]
+
+    def __call__(
+        self, given: Mapping[str, Array], uniforms: Mapping[str, Uniform], outputs: Iterable[str]
+    ) -> dict[str, Array]:
+        """Evaluate `outputs`; every array has the shape of the lanes, kernels are elementwise.
+
+        `given` holds every needed input by name, and any computed quantity that it replaces.
+        `uniforms` holds one Uniform per stream. Raises ModelError for an input without a value.
+        """
+        outputs = list(outputs)
+        known: dict[type, Any] = {}
+
+        def recall(record: type) -> Any:
+            if record not in known:
+                fields = quantities(record)
+                missing = [n for n in fields if n not in given]
+                if missing:
+                    raise ModelError(f"{record.__name__} needs {', '.join(missing)}: give a value.")
+                known[record] = record(**{n: given[n] for n in fields})
+            return known[record]
+
+        for stage in self.traced(outputs, given):
+            arguments = {p: recall(r) for p, r in stage.needs.items()}
+            arguments |= {p: uniforms[s.stream] for p, s in stage.slots.items()}
+            answer = stage.function(**arguments)
+            replaced = {n: given[n] for n in quantities(stage.answers) if n in given}
+            known[stage.answers] = dataclasses.replace(answer, **replaced) if replaced else answer
+        return {n: given[n] if n in given else getattr(recall(self.owner[n]), n) for n in outputs}

@@ -1,0 +1,12 @@
+"""Power: what does a rack draw?"""
+
+from jax import Array
+
+from fabric_kernels.quantity import quantity, record
+
+
+@record
+class Power:
+    """What does a rack draw?"""
+
+    rack_power: Array = quantity("W", "power of one rack of median GPUs in compute", bounds=(0, 1e7))

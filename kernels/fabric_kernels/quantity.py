@@ -1,0 +1,72 @@
+"""Quantities and records: the one place where a number gets its name, unit and meaning."""
+
+import dataclasses
+import math
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+
+_Record = TypeVar("_Record")
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """What one number means. Its name is the field's name: flat and unique over all records."""
+
+    unit: str  # UDUNITS spelling as CF wants it; "1" for a pure number
+    meaning: str  # becomes long_name, the row in the docs and the description in the schema
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    default: float | None = None
+    source: str = ""  # where the default comes from, with its evidence mark
+    integer: bool = False
+    flags: tuple[str, ...] = ()  # meaning of the codes 0, 1, 2 ... of a flag
+    name: str = ""
+
+
+def quantity(
+    unit: str,
+    meaning: str,
+    *,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    default: float | None = None,
+    source: str = "",
+    integer: bool = False,
+    flags: tuple[str, ...] = (),
+) -> Any:
+    """Declare one field of a record.
+
+    A default needs a source, so that no number enters a result without one.
+    """
+    if default is not None and not source:
+        raise TypeError(f"the default {default} of {meaning!r} has no source: say where it is from.")
+    declared = Quantity(unit, meaning, bounds, default, source, integer, flags)
+    return dataclasses.field(metadata={"quantity": declared})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(quantity,))
+def record(cls: type[_Record]) -> type[_Record]:
+    """Make cls a frozen dataclass that JAX sees as a pytree; every field must be a quantity.
+
+    Raises TypeError for a field without unit and meaning.
+    """
+    made = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+    fields = dataclasses.fields(made)
+    for field in fields:
+        if "quantity" not in field.metadata:
+            raise TypeError(
+                f"{cls.__name__}.{field.name} has no unit: declare it with quantity(unit, meaning)."
+            )
+    return jax.tree_util.register_dataclass(made, [f.name for f in fields], [])
+
+
+def quantities(cls: type) -> dict[str, Quantity]:
+    """Name -> quantity for every field of a record, in the order of declaration.
+
+    None for an abstract answer, whose fields are those of the law that is chosen.
+    """
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    return {
+        f.name: dataclasses.replace(f.metadata["quantity"], name=f.name)
+        for f in dataclasses.fields(cls)
+    }

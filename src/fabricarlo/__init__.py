@@ -1,0 +1,17 @@
+"""fabricarlo: Monte Carlo sweeps of AI-cluster designs, from YAML to labelled xarray datasets."""
+
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["load_spec", "open", "run"]
+
+_HOME = {"load_spec": "fabricarlo.spec", "run": "fabricarlo.run", "open": "fabricarlo.reading"}
+
+
+def __getattr__(name: str) -> Any:
+    # lazy (PEP 562), so that `fabricarlo --help` imports no scientific library
+    if name in _HOME:
+        from importlib import import_module
+
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'fabricarlo' has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""python -m fabricarlo"""
+
+from fabricarlo.cli import main
+
+main()

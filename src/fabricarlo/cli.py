@@ -1,0 +1,172 @@
+"""The command line: arguments in, exit code out; everything scientific is imported by need."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricarlo import __version__
+from fabricarlo.errors import FabricarloError, StoreError
+
+app = typer.Typer(
+    name="fabricarlo",
+    help="Monte Carlo sweeps of AI-cluster designs: network, heat and power in one sample.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Spec = Annotated[Path, typer.Argument(help="Sweep file (YAML).")]
+Out = Annotated[Path, typer.Option("--out", help="Directory of the Zarr store.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of the spec; may be repeated."),
+]
+Samples = Annotated[int | None, typer.Option("--samples", help="Samples per cell.")]
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback form
+    if wanted:
+        typer.echo(f"fabricarlo {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+def run(
+    spec: Spec,
+    out: Out,
+    samples: Samples = None,
+    sets: Sets = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Throw an older store away.")
+    ] = False,
+    process: Annotated[
+        str | None,
+        typer.Option(
+            "--process",
+            metavar="K/N",
+            help="Take share K of N (0 <= K < N) of the blocks; default from SLURM_PROCID/SLURM_NTASKS.",
+        ),
+    ] = None,
+    block: Annotated[
+        int, typer.Option("--block", help="Samples computed and written at once, a power of two.")
+    ] = 2**20,
+    json: Annotated[bool, typer.Option("--json", help="One JSON event a line.")] = False,
+) -> None:
+    """Run a sweep into a store, or go on where it stopped."""
+    share = _share(process)
+    from fabricarlo.progress import reporter
+    from fabricarlo.run import run as run_sweep
+
+    run_sweep(
+        spec,
+        out,
+        overrides=_overrides(samples, sets),
+        overwrite=overwrite,
+        process=share,
+        block=block,
+        reporter=reporter(as_json=json),
+    )
+
+
+@app.command()
+def check(spec: Spec, samples: Samples = None, sets: Sets = None) -> None:
+    """Check a sweep and print its plan; compute nothing but a short probe of its speed."""
+    from fabricarlo.check import describe
+    from fabricarlo.spec import load_spec
+
+    describe(load_spec(spec, _overrides(samples, sets)))
+
+
+@app.command()
+def show(
+    store: Annotated[Path, typer.Argument(help="Directory of a store.")],
+    output: Annotated[
+        list[str] | None, typer.Option("--output", help="Only this output; may be repeated.")
+    ] = None,
+) -> None:
+    """Print what a store holds: quantiles of every output in every cell."""
+    from fabricarlo.show import show_store
+
+    show_store(store, output or [])
+
+
+@app.command(name="list")
+def list_(
+    what: Annotated[
+        str | None, typer.Argument(help="quantities, presets, answers or laws; all without it.")
+    ] = None,
+) -> None:
+    """List what a spec may name."""
+    from fabricarlo.listing import print_list
+
+    print_list(what)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a spec, for editors."""
+    import json
+
+    from fabricarlo.schema import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+def _overrides(samples: int | None, sets: list[str] | None) -> list[str]:
+    return [*(sets or []), *([f"samples={samples}"] if samples is not None else [])]
+
+
+def _share(text: str | None) -> tuple[int, int] | None:
+    """K/N from the option, else from Slurm's environment."""
+    if text is None:
+        rank, size = os.environ.get("SLURM_PROCID"), os.environ.get("SLURM_NTASKS")
+        text = f"{rank}/{size}" if rank and size else None
+    if text is None:
+        return None
+    part, slash, of = text.partition("/")
+    if not (slash and part.isdigit() and of.isdigit() and int(part) < int(of)):
+        raise FabricarloError(
+            f"--process: '{text}' is no share; write K/N with 0 <= K < N, e.g. 0/4 for the first of four."
+        )
+    return int(part), int(of)
+
+
+def main() -> None:
+    """Entry point: prints an explained error without a traceback, and sets the exit code."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except FabricarloError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(1 if isinstance(error, StoreError) and error.resumable else 2)
+    except Exception as error:
+        sys.exit(_other(error))
+
+
+def _other(error: Exception) -> int:
+    """Exit code of an error that is no FabricarloError; prints what it has to say."""
+    show_usage = getattr(error, "show", None)  # typer's own errors of usage
+    if show_usage is not None and hasattr(error, "exit_code"):
+        show_usage()
+        return error.exit_code
+    if (number := getattr(error, "number", None)) is not None:
+        typer.echo(f"{error}; what is finished is kept: the same command goes on.", err=True)
+        return 128 + number
+    raise error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""What goes wrong in a way that its message explains: no traceback is needed for these."""
+
+from collections.abc import Iterable
+
+
+class FabricarloError(Exception):
+    """Base of the errors that are printed as they are."""
+
+
+class SpecError(FabricarloError):
+    """A spec that cannot be run; holds every message, one a line."""
+
+    def __init__(self, messages: Iterable[str]) -> None:
+        self.messages = tuple(messages)
+        super().__init__("\n".join(self.messages))
+
+
+class StoreError(FabricarloError):
+    """A store that cannot be read, written or continued.
+
+    `resumable` says that the run failed midway: what was finished is kept, and the same command
+    goes on.
+    """
+
+    def __init__(self, message: str, *, resumable: bool = False) -> None:
+        super().__init__(message)
+        self.resumable = resumable

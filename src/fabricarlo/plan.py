@@ -1,0 +1,313 @@
+"""From a sweep to variants, streams and numbers: everything that is known before a device runs."""
+
+import dataclasses
+import hashlib
+import inspect
+import json
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from fabric_kernels.catalogue import ANSWERS, DIMENSIONS, REFUSALS
+from fabric_kernels.model import Model
+from fabric_kernels.quantity import Quantity, quantities
+
+from fabricarlo.errors import SpecError
+from fabricarlo.laws import Law
+from fabricarlo.layout import Layout
+from fabricarlo.spec import resolved
+from fabricarlo.sweep import Axis, Draw, Settings, Sweep
+
+ADDRESS_VERSION = 1
+DESIGN = "design"
+SECOND = "@B"  # suffix of a stream's second matrix in a sensitivity design
+
+
+@dataclasses.dataclass(frozen=True)
+class Stream:
+    """One narrow uniform of every sample: where its words come from."""
+
+    name: str
+    dimension: int
+    deep: bool
+    second: int | None = None  # dimension of matrix B in a sensitivity design
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    """How a random quantity is made: what lies underneath, and the laws on top, in order."""
+
+    quantity: str
+    underneath: bool  # starts from the cell's value
+    steps: tuple[tuple[str, tuple, str], ...]  # stream, law signature, relation
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One compiled program: structural choices, and what goes in and out."""
+
+    choices: tuple[tuple[str, str], ...]
+    model: Model = dataclasses.field(compare=False, hash=False)
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # quantities that enter as numbers of the cell
+    drawn: tuple[str, ...]  # quantities that enter as draws
+    replaced: tuple[str, ...]  # computed quantities that the sweep replaces
+    slots: tuple[str, ...]  # streams of stage slots
+    variables: tuple[Variable, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What one point of the grid fixes."""
+
+    settings: Settings
+    labels: dict[str, float | str]
+    numbers: dict[str, float]  # quantity -> SI value, defaults filled in
+    laws: dict[tuple[str, int], Law]  # (quantity, step) -> law
+
+
+def model_of(choices: dict[str, str]) -> Model:
+    """The model of these choices; a question without one takes its first answer."""
+    return Model(*(ANSWERS[q][choices.get(q, next(iter(ANSWERS[q])))] for q in ANSWERS))
+
+
+def _merged(*settings: Settings) -> Settings:
+    """Later settings win, quantity by quantity, whether by a value or by a law."""
+    values, draws, choices = {}, {}, {}
+    for s in settings:
+        for name in s.values:
+            draws.pop(name, None)
+        values |= s.values
+        for name, draw in s.draws.items():
+            if draw.relation == "is":
+                values.pop(name, None)
+        draws |= s.draws
+        choices |= s.choices
+    return Settings(values, draws, choices)
+
+
+class Plan:
+    """A sweep with its grid, variants and streams.
+
+    Raises SpecError for a quantity without a value, or a cell that no model allows.
+    """
+
+    def __init__(self, sweep: Sweep, *, block: int = 2**20, tile: int = 2**15) -> None:
+        self.sweep = sweep
+        self.axes = self._axes()
+        self.layout = Layout(
+            tuple(len(a.labels) for a in self.axes),
+            tuple(a.structural for a in self.axes),
+            sweep.samples,
+            sweep.replicates,
+            max(block, tile),
+            tile,
+        )
+        self._variants: dict[tuple, Variant] = {}
+        self._asked: dict[tuple, str | None] = {}
+        self._settings = lru_cache(maxsize=4096)(self._settings_at)
+        self.cell = lru_cache(maxsize=4096)(self._cell_at)
+        self._refuse()
+
+    # ---- the grid
+
+    def _axes(self) -> tuple[Axis, ...]:
+        if self.sweep.design is None:
+            return self.sweep.axes
+        labels = ("A", "B", *(f"AB_{name}" for name in self.random))
+        return (*self.sweep.axes, Axis(DESIGN, labels, (Settings(),) * len(labels)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Labels along every axis."""
+        return self.layout.shape
+
+    def where(self, cell: int) -> tuple[int, ...]:
+        """Multi-index of a flat cell id."""
+        return tuple(int(k) for k in np.unravel_index(cell, self.shape)) if self.shape else ()
+
+    def _settings_at(self, where: tuple[int, ...]) -> Settings:
+        picked = (a.settings[k] for a, k in zip(self.axes, where, strict=True))
+        return _merged(self.sweep.settings, *picked)
+
+    def _cell_at(self, cell: int) -> Cell:
+        where = self.where(cell)
+        settings, variant = self._settings(where), self.variant(cell)
+        labels = {a.name: a.labels[k] for a, k in zip(self.axes, where, strict=True)}
+        laws = {}
+        for variable in variant.variables:
+            drawn = self._laws_on(variable.quantity, settings)
+            laws |= {(variable.quantity, k): d.law for k, (_, d) in enumerate(drawn)}
+        defaults = {n: q.default for n, q in self.known.items() if q.default is not None}
+        return Cell(settings, labels, defaults | settings.values, laws)
+
+    # ---- what is random
+
+    @cached_property
+    def preset_laws(self) -> tuple[str, ...]:
+        """Quantities with a law inside a preset, in order of appearance: base, then axes."""
+        found = dict.fromkeys(self.sweep.settings.draws)
+        for axis in self.sweep.axes:
+            for settings in axis.settings:
+                found |= dict.fromkeys(settings.draws)
+        return tuple(found)
+
+    @cached_property
+    def random(self) -> tuple[str, ...]:
+        """Random quantities: draws of the spec in file order, then laws of presets."""
+        return tuple(dict.fromkeys((*(d.quantity for d in self.sweep.draws), *self.preset_laws)))
+
+    def _laws_on(self, name: str, settings: Settings) -> list[tuple[str, Draw]]:
+        """Streams and draws that make `name`, from the bottom up."""
+        laws = [(f"{name}.preset", settings.draws[name])] if name in settings.draws else []
+        for draw in self.sweep.draws:
+            if draw.quantity == name:
+                laws = [*laws, (name, draw)] if draw.relation != "is" else [(name, draw)]
+        return laws
+
+    @cached_property
+    def streams(self) -> dict[str, Stream]:
+        """Every stream of the sweep by name; the slots of all variants included."""
+        design = self.sweep.design is not None
+        laws = [d.law for d in self.sweep.draws]
+        streams = {
+            d.quantity: Stream(d.quantity, k, law.deep, 20 + k if design else None)
+            for k, (d, law) in enumerate(zip(self.sweep.draws, laws, strict=True))
+        }
+        for k, name in enumerate(self.preset_laws):
+            deep = any(d.law.deep for d in self._preset_draws(name))
+            stream = f"{name}.preset"
+            streams[stream] = Stream(stream, 39 - k, deep, 19 - k if design else None)
+        for variant in self.variants:
+            for slot in variant.model.slots(variant.outputs, variant.replaced):
+                dimension = DIMENSIONS[slot.stream]
+                # matrix B of a slot lies beyond the 64 dimensions that A may use
+                second = 127 - dimension if design else None
+                streams[slot.stream] = Stream(slot.stream, dimension, slot.deep, second)
+        return streams
+
+    def _preset_draws(self, name: str) -> list[Draw]:
+        settings = [self.sweep.settings, *(s for a in self.sweep.axes for s in a.settings)]
+        return [s.draws[name] for s in settings if name in s.draws]
+
+    def axes_of(self, name: str) -> tuple[str, ...]:
+        """Axes along which the draws of a random quantity differ."""
+        relative = any(d.relation != "is" for d in self.sweep.draws if d.quantity == name)
+        on_top = any(d.quantity == name and d.relation == "is" for d in self.sweep.draws)
+        carries = [
+            a.name
+            for a in self.sweep.axes
+            if not on_top
+            and any(name in s.draws or (name in s.values and relative) for s in a.settings)
+        ]
+        design = [DESIGN] if self.sweep.design else []
+        wanted = {*carries, *self.sweep.independent, *design}
+        return tuple(a.name for a in self.axes if a.name in wanted)
+
+    # ---- variants
+
+    def variant(self, cell: int) -> Variant:
+        """The compiled program of a cell."""
+        where = self.where(cell)
+        key = tuple(k for k, a in zip(where, self.axes, strict=True) if a.structural)
+        if key not in self._variants:
+            self._variants[key] = self._variant_of(self._settings(where))
+        return self._variants[key]
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """All variants, in order of the grid; equal programs appear once."""
+        structural = [range(n) if s else range(1) for n, s in zip(self.shape, self.layout.structural, strict=True)]
+        cells = np.ravel_multi_index(np.ix_(*structural), self.shape).reshape(-1) if structural else [0]
+        return tuple(dict.fromkeys(self.variant(int(c)) for c in cells))
+
+    def _variant_of(self, settings: Settings) -> Variant:
+        model = model_of(settings.choices)
+        given = {*settings.values, *settings.draws, *(d.quantity for d in self.sweep.draws)}
+        replaced = tuple(sorted(n for n in given if n in model.owner and model.computed(n)))
+        needed = model.needed(self.sweep.outputs, replaced)
+        random = {*settings.draws, *(d.quantity for d in self.sweep.draws)}
+        wanted = (*needed, *replaced)
+        bare = {n for n in random if not self._has_floor(n, settings)}
+        self._refuse_missing(model, [n for n in needed if n in bare or n not in given])
+        slots = model.slots(self.sweep.outputs, replaced)
+        variables = tuple(self._variable(n, settings) for n in self.random if n in random)
+        return Variant(
+            tuple(sorted(_choices(settings).items())),
+            model,
+            self.sweep.outputs,
+            tuple(n for n in wanted if n not in random),
+            tuple(n for n in wanted if n in random),
+            replaced,
+            tuple(s.stream for s in slots),
+            variables,
+        )
+
+    def _variable(self, name: str, settings: Settings) -> Variable:
+        laws = self._laws_on(name, settings)
+        steps = tuple((stream, d.law.signature, d.relation) for stream, d in laws)
+        return Variable(name, laws[0][1].relation != "is", steps)
+
+    def _has_floor(self, name: str, settings: Settings) -> bool:
+        """Whether the lowest law of `name` is absolute, or has a value to start from."""
+        return self._laws_on(name, settings)[0][1].relation == "is" or name in settings.values
+
+    def _refuse_missing(self, model: Model, names: list[str]) -> None:
+        missing = [model.quantities[n] for n in names if model.quantities[n].default is None]
+        if missing:
+            raise SpecError(
+                [
+                    f"{self.sweep.path}: {q.name} has no value: {q.meaning} ({q.unit}); give it in "
+                    f"`set`, `draws`, an axis or a preset of `base`. {model.owner[q.name].__name__} needs it."
+                    for q in missing
+                ]
+            )
+
+    def _refuse(self) -> None:
+        """Ask every stage that has conditions on constants; all refusals at once."""
+        found: dict[str, None] = {}
+        for cell in range(min(self.layout.cell_count, 100_000)):
+            found |= dict.fromkeys(self.refusals(cell))
+        if found:
+            raise SpecError([f"{self.sweep.path}: {text}" for text in found])
+
+    def refusals(self, cell: int) -> list[str]:
+        """Why this cell cannot be, as its stages say."""
+        variant, at = self.variant(cell), self.cell(cell)
+        texts = []
+        for stage in variant.model.traced(variant.outputs, variant.replaced):
+            if (refusal := REFUSALS.get(stage.function)) is None:
+                continue
+            records = inspect.get_annotations(refusal, eval_str=True)
+            records.pop("return")
+            names = tuple(n for r in records.values() for n in quantities(r))
+            if not all(n in at.numbers and n not in self.random for n in names):
+                continue
+            key = (refusal, *(at.numbers[n] for n in names))
+            if key not in self._asked:
+                given = {p: r(**{n: at.numbers[n] for n in quantities(r)}) for p, r in records.items()}
+                self._asked[key] = refusal(**given)
+            texts += [self._asked[key]] if self._asked[key] else []
+        return texts
+
+    # ---- identity
+
+    @cached_property
+    def known(self) -> dict[str, Quantity]:
+        """Every quantity that some variant knows."""
+        return {n: q for v in self.variants for n, q in v.model.quantities.items()}
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """What the hash stands for."""
+        return {"address": ADDRESS_VERSION, "sweep": resolved(self.sweep), "outputs": self.sweep.outputs}
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the resolved spec and its outputs; samples, description and file name are not in."""
+        text = json.dumps(self.content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _choices(settings: Settings) -> dict[str, str]:
+    return {q: settings.choices.get(q, next(iter(ANSWERS[q]))) for q in ANSWERS}

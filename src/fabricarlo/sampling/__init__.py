@@ -1,0 +1,1 @@
+"""Random numbers by address: every uniform is a function of (seed, stream, replicate, n, j)."""

@@ -1,0 +1,198 @@
+"""A sweep's Zarr hierarchy: what stands in it, who may write, and whole-chunk writes of blocks."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import numpy as np
+import zarr
+
+from fabricarlo import __version__
+from fabricarlo.errors import StoreError
+from fabricarlo.layout import Block
+from fabricarlo.ledger import Ledger, Written
+from fabricarlo.objects import Objects, open_store
+from fabricarlo.plan import Plan
+from fabricarlo.template import CONVENTIONS, SampleArray, create_samples, sample_arrays, write_axes
+
+PLAN = "_run/plan.json"
+
+
+class SweepStore:
+    """The store of one sweep, at a path or in memory."""
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = path
+        if path is not None and Path(path).is_file():
+            raise StoreError(f"{path} is a file; a store is a directory: choose another --out.")
+        self.target = open_store(path)
+        self.objects = Objects(self.target)
+        self.ledger = Ledger(self.objects)
+
+    # ---- what is there
+
+    @property
+    def name(self) -> str:
+        """The store in messages."""
+        return "the store in memory" if self.path is None else f"store {self.path}"
+
+    def meta(self) -> dict[str, Any] | None:
+        """The plan the store was made for, or None where there is no store.
+
+        Raises StoreError where something else lies at the path.
+        """
+        data = self.objects.get(PLAN)
+        if data is not None:
+            return json.loads(data)
+        if self.path is not None and Path(self.path).is_dir() and any(Path(self.path).iterdir()):
+            raise StoreError(
+                f"{self.path} is not empty and holds no fabricarlo store; choose another --out, or "
+                "remove it yourself."
+            )
+        return None
+
+    def create(self, plan: Plan, facts: dict[str, Any]) -> None:
+        """An empty store of this plan."""
+        self._writable()
+        keep = plan.sweep.keep
+        # nothing is deleted here: of several processes that start at once each writes the same
+        root = zarr.open_group(self.target, mode="a")
+        root.update_attributes(self._attributes(plan, facts))
+        root.require_group("_run")
+        write_axes(root, plan)
+        if keep.samples:
+            create_samples(root, plan)
+        self.put_meta(plan, facts)
+
+    def put_meta(self, plan: Plan, facts: dict[str, Any]) -> None:
+        """Record plan, layout and device: what a later process must agree with."""
+        layout = plan.layout
+        meta = facts | {
+            "hash": plan.hash,
+            "samples": layout.samples,
+            "block": layout.block,
+            "tile": layout.tile,
+            "streams": {s.name: s.dimension for s in plan.streams.values()},
+            "content": plan.content,
+        }
+        self.objects.put(PLAN, json.dumps(meta, indent=1, sort_keys=True).encode())
+
+    def _attributes(self, plan: Plan, facts: dict[str, Any]) -> dict[str, Any]:
+        sweep = plan.sweep
+        return {
+            "Conventions": CONVENTIONS,
+            "title": sweep.name,
+            "description": sweep.description,
+            "spec": sweep.text,
+            "plan": plan.hash,
+            "seed": sweep.seed,
+            "samples": sweep.samples,
+            "sampler": sweep.sampler,
+            "replicates": sweep.replicates,
+            "fabricarlo_version": __version__,
+            "state": "running",
+        } | {name: facts[name] for name in ("device", "versions")}
+
+    def _writable(self) -> None:
+        if self.path is not None:
+            Path(self.path).mkdir(parents=True, exist_ok=True)
+
+    def erase(self) -> None:
+        """Remove everything; the plan first, so that a half-erased store is not taken for one."""
+        self.objects.delete(PLAN)
+        self.objects.clear("")
+
+    # ---- growing
+
+    def grow(self, plan: Plan, facts: dict[str, Any]) -> None:
+        """Make room for more samples; what is finished stays where it is."""
+        root = zarr.open_group(self.target, mode="r+")
+        self.forget_consolidated(("", "samples/", "histograms/"))
+        root.update_attributes(self._attributes(plan, facts))
+        if plan.sweep.keep.samples:
+            kept = -(-plan.layout.samples // plan.sweep.keep.every)
+            for array in sample_arrays(plan):
+                stored = root[f"samples/{array.name}"]
+                assert isinstance(stored, zarr.Array)
+                stored.resize((*stored.shape[:-1], kept))
+        self.put_meta(plan, facts)
+
+    def forget_consolidated(self, groups: Iterable[str]) -> None:
+        """Drop consolidated metadata, which would hide later changes."""
+        for group in groups:
+            data = self.objects.get(f"{group}zarr.json")
+            if data is not None and "consolidated_metadata" in (head := json.loads(data)):
+                del head["consolidated_metadata"]
+                self.objects.put(f"{group}zarr.json", json.dumps(head, indent=2).encode())
+
+
+class SampleWriter:
+    """Writes the kept samples of blocks, whole chunks only."""
+
+    def __init__(self, store: SweepStore, plan: Plan) -> None:
+        self.plan, self.store = plan, store
+        self.arrays = sample_arrays(plan) if plan.sweep.keep.samples else ()
+        group = zarr.open_group(store.target, mode="r+") if self.arrays else {}
+        self._stored: dict[str, Any] = {a.name: group[f"samples/{a.name}"] for a in self.arrays}
+
+    def wanted(self, block: Block) -> list[SampleArray]:
+        """Arrays that this block writes: draws shared by cells are written by the first of them."""
+        return [
+            a
+            for a in self.arrays
+            if all(s.start == 0 for k, s in enumerate(block.region) if k not in a.axes)
+        ]
+
+    def keys(self, block: Block) -> dict[str, str]:
+        """Variable -> key of the chunk that this block writes."""
+        extents = self.plan.layout.extents
+        keys = {}
+        for array in self.wanted(block):
+            where = [block.region[k].start // extents[k] for k in array.axes]
+            keys[array.name] = f"samples/{array.name}/c/" + "/".join(map(str, (*where, block.part)))
+        return keys
+
+    def write(self, block: Block, values: dict[str, np.ndarray]) -> Written:
+        """Write the chunks of a block; values [cell, sample] per variable, every sample of it."""
+        keys, checksums = self.keys(block), {}
+        for array in self.wanted(block):
+            kept = self._kept(array, block, values[array.name])
+            every = self.plan.sweep.keep.every
+            where = (*(block.region[k] for k in array.axes), slice(-(-block.start // every), -(-block.stop // every)))
+            self._stored[array.name][where] = kept
+            checksums[array.name] = google_crc32c.value(np.ascontiguousarray(kept).data.cast("B"))
+        sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
+        return Written(block.number, block.stop, checksums, sizes)
+
+    def _kept(self, array: SampleArray, block: Block, values: np.ndarray) -> np.ndarray:
+        keep = self.plan.sweep.keep
+        shape = tuple(s.stop - s.start for s in block.region)
+        grid = values[:, :: keep.every].reshape(*shape, -1)
+        first = tuple(slice(None) if k in array.axes else 0 for k in range(len(shape)))
+        grid = grid[first]
+        if array.is_flag:
+            return grid.astype(np.int8)
+        return rounded(grid, keep.mantissa_bits) if keep.mantissa_bits else grid
+
+    def damaged(self, blocks: dict[int, Written]) -> set[int]:
+        """Blocks with a chunk that is missing or has another size than was written."""
+        keys, owner, sizes = [], [], []
+        for number, written in blocks.items():
+            for name, key in self.keys(self.plan.layout.at(number)).items():
+                keys.append(key)
+                owner.append(number)
+                sizes.append(written.sizes.get(name))
+        found = self.store.objects.sizes(keys)
+        return {n for n, want, got in zip(owner, sizes, found, strict=True) if got != want}
+
+
+def rounded(values: np.ndarray, bits: int) -> np.ndarray:
+    """float32 rounded half to even to `bits` explicit mantissa bits; relative error <= 2^-(bits+1)."""
+    pattern = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    drop = np.uint32(23 - bits)
+    half = (np.uint32(1) << (drop - np.uint32(1))) - np.uint32(1)
+    odd = (pattern >> drop) & np.uint32(1)
+    up = ((pattern + half + odd) >> drop) << drop
+    return np.where(np.isfinite(values), up.view(np.float32), values)

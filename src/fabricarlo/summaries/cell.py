@@ -1,0 +1,178 @@
+"""The device side of one large cell within one block: counts on the device, the rest follows."""
+
+from functools import reduce
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from fabricarlo.summaries.bins import NOT_FINITE, bin_of_key, key_of
+from fabricarlo.summaries.candidates import Candidates
+from fabricarlo.summaries.device import (
+    SLOTS,
+    WINDOW,
+    ZERO_SLOT,
+    Accumulators,
+    Programs,
+    TileStatistics,
+)
+from fabricarlo.summaries.histogram import Histogram, histogram_of, keys_of
+from fabricarlo.summaries.moments import Moments, merge_moments
+from fabricarlo.summaries.state import Part
+
+_SAMPLED = 4096  # values of the first tile that place a window
+
+
+class Tile(NamedTuple):
+    """One tile of a large cell."""
+
+    values: tuple[Array, ...]
+    flags: tuple[Array, ...]
+    first: int  # index of its first column
+    valid: NDArray[np.int32]  # [replicates], leading columns that count
+
+
+class CellSummary:
+    """Summary of one cell's tiles in one block; the host works one tile behind the device."""
+
+    def __init__(self, programs: Programs, outputs: tuple[str, ...], flags: tuple[str, ...]) -> None:
+        self._programs = programs
+        self._outputs = outputs
+        self._flags = flags
+        self._accumulators: dict[jax.Device, Accumulators] = {}
+        self._bases = np.zeros(0, np.int32)
+        self._waiting: tuple[Tile, TileStatistics] | None = None
+        self._candidates = Candidates(len(outputs), programs.shape)
+        self._moments: dict[int, Moments] = {}  # first column -> of that tile
+        self._outside: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # keys, counts
+        rows = (len(outputs), programs.shape.replicates)
+        self._count = np.zeros(rows, np.int64)
+        self._nonfinite = np.zeros(rows, np.int64)
+        self._lowest = np.full(len(outputs), NOT_FINITE)
+        self._highest = np.full(len(outputs), -NOT_FINITE)
+
+    def add(self, tile: Tile) -> None:
+        """Give a tile to the device, then settle the tile before it."""
+        if not self._accumulators:
+            self._bases = np.array([self._base(v, tile) for v in tile.values], np.int32)
+        device = min(self._device_of(tile), key=lambda d: d.id)
+        tile = Tile(*jax.device_put(tile[:2], device), *tile[2:])
+        counts = self._accumulators.pop(device, None) or self._programs.accumulators(device)
+        arguments = tile.values, tile.flags, tile.valid, self._bases
+        self._accumulators[device], statistics = self._programs.summarise(counts, *arguments)
+        self.settle()
+        self._waiting = tile, statistics
+
+    def _device_of(self, tile: Tile) -> set[jax.Device]:
+        return (tile.values or tile.flags)[0].devices()
+
+    def _values(self, array: Array) -> NDArray[np.float32]:
+        shape = self._programs.shape
+        host = np.asarray(array).astype(np.float32, copy=False)
+        return np.broadcast_to(host, (shape.replicates, shape.columns))
+
+    def _base(self, array: Array, tile: Tile) -> int:
+        """The first bin of the window: around everything if that fits, else around the most."""
+        values = self._values(array)[:, : max(1, int(tile.valid.max()))]
+        key = key_of(values[:, :: max(1, values.size // _SAMPLED)])
+        bins = np.sort(bin_of_key(key[(np.abs(key) < NOT_FINITE) & (key != 0)]))
+        if not len(bins):
+            return 0
+        if bins[-1] - bins[0] < WINDOW:
+            return int(bins[0] + bins[-1]) // 2 - WINDOW // 2
+        inside = np.searchsorted(bins, bins + WINDOW) - np.arange(len(bins))
+        return int(bins[np.argmax(inside)])
+
+    def settle(self) -> None:
+        """Read the statistics of the tile that waits, and do the host's share of its work."""
+        if self._waiting is None:
+            return
+        (tile, statistics), self._waiting = self._waiting, None
+        if tile.first in self._moments:
+            raise ValueError(f"the tile from column {tile.first} came twice: add each tile once.")
+        statistics = jax.tree.map(np.asarray, statistics)
+        finite = statistics.finite.astype(np.int64)
+        moments = [finite.astype(np.float64), statistics.mean, statistics.centred]
+        self._moments[tile.first] = np.stack(moments)
+        self._count += finite
+        self._nonfinite += tile.valid - finite
+        np.minimum(self._lowest, statistics.lowest.min(axis=(1, 2)), out=self._lowest)
+        np.maximum(self._highest, statistics.highest.max(axis=(1, 2)), out=self._highest)
+        for output in np.flatnonzero(statistics.outside.any(axis=1)):
+            self._count_outside(int(output), tile)
+        self._settle_extremes(tile, statistics)
+
+    def _settle_extremes(self, tile: Tile, statistics: TileStatistics) -> None:
+        if statistics.best:
+            self._candidates.offer_selected(statistics, tile.first)
+            return
+        for side, lanes in self._candidates.lanes(statistics, tile.first).items():
+            for output in np.flatnonzero(lanes.any(axis=(1, 2))):
+                values = self._values(tile.values[output])
+                where = lanes[output], values, tile.first, tile.valid
+                self._candidates.offer(int(output), side, *where)
+
+    def _count_outside(self, output: int, tile: Tile) -> None:
+        key = key_of(self._values(tile.values[output]))
+        bins = bin_of_key(key)
+        place = bins - self._bases[output]
+        outside = (np.abs(key) < NOT_FINITE) & (bins != 0) & ((place < 0) | (place >= WINDOW))
+        outside &= np.arange(key.shape[1]) < tile.valid[:, None]
+        row = np.nonzero(outside)[0] + output * key.shape[0]
+        found = np.unique(keys_of(row, bins[outside]), return_counts=True)
+        self._outside.append(found)
+
+    def part(self, number: int) -> Part:
+        """Settle everything; the part of this cell in block `number` of the cell."""
+        self.settle()
+        first = min(self._moments)
+        part = Part(
+            outputs=self._outputs,
+            replicates=self._programs.shape.replicates,
+            histogram=self._histogram(),
+            top=self._candidates.result(-1, first),
+            bottom=self._candidates.result(1, first),
+            count=self._count,
+            nonfinite=self._nonfinite,
+            nodes={(0, number): reduce(merge_moments, [m for _, m in sorted(self._moments.items())])},
+            flags=self._flag_counts(),
+        )
+        for device, counts in self._accumulators.items():
+            self._programs.give_back(device, counts)
+        return part
+
+    def _histogram(self) -> Histogram:
+        keys, counts = map(list, zip(*self._outside, strict=True)) if self._outside else ([], [])
+        for accumulators in self._accumulators.values():
+            for output, array in enumerate(accumulators.histograms):
+                found = self._occupied(output, np.asarray(array))
+                keys.append(found[0])
+                counts.append(found[1])
+        nothing = np.zeros(0, np.int64)
+        rows = self._count.size
+        return histogram_of(np.concatenate([nothing, *keys]), np.concatenate([nothing, *counts]), rows)
+
+    def _occupied(
+        self, output: int, flat: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Keys and counts of the occupied slots; only the range that occurred is looked at."""
+        base, replicates = int(self._bases[output]), self._count.shape[1]
+        table = flat.reshape(replicates, SLOTS)
+        ends = bin_of_key(np.array([self._lowest[output], self._highest[output]], np.int32))
+        start, stop = np.clip(ends - base + [0, 1], 0, WINDOW)
+        row, place = np.nonzero(table[:, start:stop])
+        keys = keys_of(row + output * replicates, place + (base + start))
+        zero = np.flatnonzero(table[:, ZERO_SLOT])
+        zero_keys = keys_of(zero + output * replicates, np.zeros_like(zero))
+        counts = [table[row, place + start], table[zero, ZERO_SLOT]]
+        return np.concatenate([keys, zero_keys]), np.concatenate(counts).astype(np.int64)
+
+    def _flag_counts(self) -> dict[str, NDArray[np.int64]]:
+        found = {}
+        for number, name in enumerate(self._flags):
+            shape = (self._programs.shape.replicates, self._programs.shape.codes[number] + 1)
+            each = [np.asarray(a.flags[number]) for a in self._accumulators.values()]
+            found[name] = sum(a.astype(np.int64) for a in each).reshape(shape)
+        return found

@@ -1,0 +1,1 @@
+"""What people write: YAML with positions, names, numbers with units, laws."""
