@@ -37,7 +37,7 @@ SPECS = [
     if "schema_version" in code
 ]
 COMMANDS = sorted(
-    {c for t in TEXTS.values() for c in re.findall(r"\bfabricarlo ([a-z]+) [A-Z-]", t)}
+    {c for t in TEXTS.values() for c in re.findall(r"(?:^|`)fabricarlo ([a-z]+)", t, re.MULTILINE)}
 )
 
 
@@ -71,7 +71,7 @@ def test_every_command_that_is_named_exists(command: str):
 
 
 def test_the_commands_were_found():
-    assert {"run", "check", "show"} <= set(COMMANDS)
+    assert {"run", "check", "show", "list", "schema"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("text", SPECS)

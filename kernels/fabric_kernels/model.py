@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, get_args, get_origin
 
+import jax
+import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.quantity import Quantity, quantities
@@ -141,6 +143,28 @@ class Model:
         records = {r: None for s in self.traced(outputs, given) for r in s.needs.values()}
         records |= {self.owner[o]: None for o in outputs if o not in set(given)}
         return [n for r in records if r not in self.stages for n in quantities(r)]
+
+    def used(self, outputs: Iterable[str], given: Iterable[str] = ()) -> set[str]:
+        """The inputs and replaced quantities that these outputs really read.
+
+        A stage needs whole records; this traces it and follows the arithmetic back.
+        """
+        outputs, given = list(outputs), tuple(given)
+        names = [*dict.fromkeys((*self.needed(outputs, given), *given))]
+        number = jax.ShapeDtypeStruct((), jnp.float32)
+        uniform = Uniform(jax.ShapeDtypeStruct((), jnp.bool), number)
+        streams = [slot.stream for slot in self.slots(outputs, given)]
+
+        def flat(values: list[Array], uniforms: list[Uniform]) -> dict[str, Array]:
+            named = dict(zip(streams, uniforms, strict=True))
+            return self(dict(zip(names, values, strict=True)), named, outputs)
+
+        traced = jax.make_jaxpr(flat)([number] * len(names), [uniform] * len(streams)).jaxpr
+        live = {v for v in traced.outvars if not hasattr(v, "val")}
+        for equation in reversed(traced.eqns):
+            if not live.isdisjoint(equation.outvars):
+                live.update(v for v in equation.invars if not hasattr(v, "val"))
+        return {n for n, v in zip(names, traced.invars, strict=False) if v in live}
 
     def slots(self, outputs: Iterable[str], given: Iterable[str] = ()) -> list[Slot]:
         """The uniforms drawn for these outputs."""

@@ -72,19 +72,21 @@ class Program:
     # ---- on the device
 
     def _words(self, index: Array, keys: Array, words: Array | None) -> list[Uniform]:
+        if not self.streams:
+            return []
         replicates = self.plan.sweep.replicates
         lane = jnp.arange(replicates, dtype=jnp.uint32)[:, None]
         sample = index[None, :] * jnp.uint32(replicates) + lane
         sobol = self.plan.sweep.sampler == "sobol"
         counter = jnp.broadcast_to(index[None, :], sample.shape) if sobol else sample
-        uniforms = []
+        all_words = narrow_words(self.plan.sweep.sampler, words, (keys[0], keys[1]), counter)
+        uniforms: list[Uniform] = []
         for k, stream in enumerate(self.streams):
-            key = (keys[0, k], keys[1, k])
-            word = narrow_words(self.plan.sweep.sampler, words[k] if sobol else None, key, counter)
             if stream.deep:
-                uniforms.append(deep_uniform(word, low_words(key, counter)))
+                low = low_words((keys[0, k : k + 1], keys[1, k : k + 1]), counter)
+                uniforms.append(deep_uniform(all_words[k], low[0]))
             else:
-                uniforms.append(uniform(word))
+                uniforms.append(uniform(all_words[k]))
         return uniforms
 
     def _draw(
@@ -262,7 +264,7 @@ class Engine:
         return (block.start // divisor) >> 32
 
     def _sobol_words(self, program: Program, index: Array, dimensions: np.ndarray) -> Array | None:
-        if self.plan.sweep.sampler != "sobol":
+        if self.plan.sweep.sampler != "sobol" or not program.streams:
             return None
         if dimensions.ndim == 1:
             return self._words(index, tuple(dimensions.tolist()))

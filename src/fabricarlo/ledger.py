@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fabricarlo.objects import Objects
-from fabricarlo.summaries.state import Part, from_bytes, to_bytes
+from fabricarlo.summaries.state import Part
+from fabricarlo.summaries.wire import from_bytes, to_bytes
 
 PREFIX = "_run/ledger/"
 
@@ -43,7 +44,7 @@ def encode(segment: Segment) -> bytes:
     }
     arrays = {f"part{k}": _bytes(to_bytes(p)) for k, p in enumerate(segment.parts.values())}
     out = io.BytesIO()
-    np.savez(out, head=_bytes(json.dumps(head).encode()), **arrays)  # ty: ignore
+    np.savez(out, head=_bytes(json.dumps(head).encode()), **arrays)
     return out.getvalue()
 
 

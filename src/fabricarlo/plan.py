@@ -16,6 +16,7 @@ from fabricarlo.errors import SpecError
 from fabricarlo.laws import Law
 from fabricarlo.layout import Layout
 from fabricarlo.spec import resolved
+from fabricarlo.written.names import declared
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
 
 ADDRESS_VERSION = 1
@@ -229,7 +230,8 @@ class Plan:
         random = {*settings.draws, *(d.quantity for d in self.sweep.draws)}
         wanted = (*needed, *replaced)
         bare = {n for n in random if not self._has_floor(n, settings)}
-        self._refuse_missing(model, [n for n in needed if n in bare or n not in given])
+        missing = [n for n in needed if n in bare or n not in given]
+        self._refuse_missing(model, missing, replaced)
         slots = model.slots(self.sweep.outputs, replaced)
         variables = tuple(self._variable(n, settings) for n in self.random if n in random)
         return Variant(
@@ -252,8 +254,11 @@ class Plan:
         """Whether the lowest law of `name` is absolute, or has a value to start from."""
         return self._laws_on(name, settings)[0][1].relation == "is" or name in settings.values
 
-    def _refuse_missing(self, model: Model, names: list[str]) -> None:
+    def _refuse_missing(self, model: Model, names: list[str], replaced: tuple[str, ...]) -> None:
         missing = [model.quantities[n] for n in names if model.quantities[n].default is None]
+        if missing:  # a stage needs whole records: is the number itself read?
+            used = model.used(self.sweep.outputs, replaced)
+            missing = [q for q in missing if q.name in used]
         if missing:
             raise SpecError(
                 [
@@ -294,8 +299,8 @@ class Plan:
 
     @cached_property
     def known(self) -> dict[str, Quantity]:
-        """Every quantity that some variant knows."""
-        return {n: q for v in self.variants for n, q in v.model.quantities.items()}
+        """Every quantity of the catalogue."""
+        return declared()
 
     @cached_property
     def content(self) -> dict[str, Any]:

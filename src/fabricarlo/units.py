@@ -170,10 +170,10 @@ def readable(value: float, dimension: str, digits: int = 4) -> str:
     if dimension == "1":
         whole = value == round(value) and abs(value) < 1e15
         return f"{int(value)}" if whole else f"{value:.{digits}g}"
-    chosen = dimension
-    for symbol in _READABLE.get(dimension, ()):
+    chosen = ""
+    for symbol in _READABLE.get(dimension, (dimension,)):
         # the first symbol also serves zero and whatever is smaller than one of it
-        if chosen == dimension or abs(value) >= float(UNITS[symbol].factor) * (1 - 10.0**-digits / 2):
+        if not chosen or abs(value) >= float(UNITS[symbol].factor) * (1 - 10.0**-digits / 2):
             chosen = symbol
     scaled = value / float(UNITS[chosen].factor) if chosen in UNITS else value
     return f"{scaled:.{digits}g} {chosen}"

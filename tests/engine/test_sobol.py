@@ -15,6 +15,7 @@ from fabricarlo.sampling.sobol import DIRECTIONS, bit_reversed, reversed_words
 from tests.engine.nets import assert_net, quality
 
 ALL = np.arange(len(DIRECTIONS))
+SCIPY = qmc.Sobol(len(ALL), scramble=False, bits=32)._sv
 compiled = jax.jit(lambda index: reversed_words(index, ALL))
 
 
@@ -28,23 +29,21 @@ FIRST = points(np.arange(4096, dtype=np.uint32))
 
 def slow_point(index: int, dimension: int) -> int:
     """The definition, on Python integers and SciPy's numbers."""
-    numbers = qmc.Sobol(dimension + 1, scramble=False, bits=32)._sv[dimension]
     word = 0
     for bit in range(32):
         if (index >> bit) & 1:
-            word ^= int(numbers[bit])
+            word ^= int(SCIPY[dimension, bit])
     return word
 
 
 def test_direction_numbers_are_those_of_scipy() -> None:
-    theirs = qmc.Sobol(len(ALL), scramble=False, bits=32)._sv
-    np.testing.assert_array_equal(DIRECTIONS, theirs)
+    np.testing.assert_array_equal(DIRECTIONS, SCIPY)
 
 
 @given(index=st.integers(0, 2**32 - 1), dimension=st.integers(0, len(ALL) - 1))
 def test_agrees_with_the_definition(index: int, dimension: int) -> None:
-    many = np.full(4096, index, dtype=np.uint32)  # the compiled shape
-    assert int(points(many)[dimension, 0]) == slow_point(index, dimension)
+    words = compiled(jnp.full(4096, index, dtype=jnp.uint32))  # the compiled shape
+    assert f"{int(words[dimension, 0]):032b}"[::-1] == f"{slow_point(index, dimension):032b}"
 
 
 @pytest.mark.parametrize("power", [0, 1, 5, 10])
@@ -54,7 +53,7 @@ def test_first_points_are_the_set_of_scipy(power: int) -> None:
     np.testing.assert_array_equal(theirs, np.unique(FIRST[:, : 2**power].T, axis=0))
 
 
-@given(dimensions=st.lists(st.integers(0, len(ALL) - 1), min_size=3, max_size=3))
+@pytest.mark.parametrize("dimensions", [[95], [2, 1, 0], [63, 7, 7, 62]])
 def test_any_dimensions_in_any_order(dimensions: list[int]) -> None:
     words = reversed_words(jnp.arange(8, dtype=jnp.uint32), np.array(dimensions))
     np.testing.assert_array_equal(bit_reversed(np.asarray(words)), FIRST[dimensions, :8])

@@ -13,15 +13,16 @@ def ring(job: Job, workload: Workload, path: Path, scale_up: ScaleUp) -> Collect
     """Ring all-reduce (reduce-scatter, then all-gather) over the g ranks of a group.
 
         transfer = 2 (g - 1) / g x payload / rate
-        rate = min(nvlink_rate, d gpu_rate)      (nvlink_rate inside one domain)
+        rate = min(d / (d - 1) nvlink_rate, d gpu_rate)      (nvlink_rate inside one domain)
         latency = c hop_latency + (2 (g - 1) - c) nvlink_latency,  c = ceil(2 (g - 1) / d)
 
     Patarasuk and Yuan, J. Parallel and Distributed Computing 69(2), 2009. The g ranks stand in
-    G domains of d, d rings in parallel share a domain's d ports, and a chunk on its way twice
-    around less two hops crosses the fabric c times, never where G = 1. Exact for chunks sent whole
-    over rings that fill their domains and d = 1 or G = 1; elsewhere a message that waits for a
-    slower port overlaps with others, so this is within one chunk a domain. Congestion is later
-    charged to the whole transfer, also where NVLink is the narrower part: an upper bound.
+    G domains of d, d rings in parallel share a domain's d ports, each leaving by another (so that
+    NVLink carries d - 1 of d), and a chunk on its way twice around less two hops crosses the fabric
+    c times, never where G = 1. Exact, against a simulation
+    of every message, where the ranks fill their domains; where they do not, the domain with
+    fewest ranks sets d, and c may be one or two hops short. Congestion is later charged to the
+    whole transfer, also where NVLink is the narrower part: an upper bound.
     """
     ranks = workload.data_parallel
     domains, in_domain = placement(job, workload, scale_up)
@@ -29,10 +30,11 @@ def ring(job: Job, workload: Workload, path: Path, scale_up: ScaleUp) -> Collect
     hops = 2 * (ranks - 1)
     fabric_hops = jnp.where(crosses, 2 * domains - jnp.floor(2.5 / in_domain), 0.0)
     payload = workload.payload * (hops / ranks)
-    rate = jnp.minimum(scale_up.nvlink_rate, in_domain * path.gpu_rate)
+    inside, outside = (in_domain - 1) / scale_up.nvlink_rate, 1 / path.gpu_rate
+    across = payload / in_domain * jnp.maximum(inside, outside)
     return Collective(
         nvlink_transfer_time=jnp.where(crosses, 0.0, payload / scale_up.nvlink_rate),
-        fabric_transfer_time=jnp.where(crosses, payload / rate, 0.0),
+        fabric_transfer_time=jnp.where(crosses, across, 0.0),
         exchange_latency=fabric_hops * path.hop_latency
         + (hops - fabric_hops) * scale_up.nvlink_latency,
         fabric_hops=fabric_hops,

@@ -1,14 +1,11 @@
 """From what a cooling technology supplies to the answer of the question."""
 
-import jax.numpy as jnp
-from jax import Array
-
 from fabric_kernels.cooling import Cooling
 from fabric_kernels.cooling.chip import chip_of, limits_of
 from fabric_kernels.cooling.electrothermal import operating_point
 from fabric_kernels.cooling.slowest import Supply, slowest_clock
 from fabric_kernels.inputs import Gpu, Job, Population
-from fabric_kernels.maths.normal import normal_score_of_tail
+from fabric_kernels.maths.order_statistics import exponential_variate, level_of_largest
 from fabric_kernels.uniform import Uniform
 
 
@@ -18,7 +15,8 @@ def answer(job: Job, gpu: Gpu, population: Population, slowest: Uniform, supply:
     median = supply(0.0, 0.0)
     medium, _ = median
     point = operating_point(chip, limits, medium)
-    score = slowest_score(job.gpus, slowest)
+    # a large uniform gives the largest deviation, hence the slowest GPU
+    score = level_of_largest(job.gpus, exponential_variate(slowest)).normal_score
     clock = slowest_clock(chip, limits, supply, median, population, score, point.clock)
     return Cooling(
         clock_fraction=point.clock,
@@ -29,14 +27,3 @@ def answer(job: Job, gpu: Gpu, population: Population, slowest: Uniform, supply:
         thermal_resistance=medium.resistance,
         medium_temperature=medium.temperature,
     )
-
-
-def slowest_score(gpus: Array, slowest: Uniform) -> Array:
-    """Normal score of the largest of `gpus` deviations: Phi^-1(u^(1/N)), from the survival side."""
-    h = slowest.distance
-    waiting = jnp.where(slowest.upper, -jnp.log1p(-h), -jnp.log(h))
-    each = waiting / gpus
-    tail = -jnp.expm1(-each)
-    above = tail < 0.5
-    score = normal_score_of_tail(jnp.where(above, tail, jnp.exp(-each)))
-    return jnp.where(above, score, -score)

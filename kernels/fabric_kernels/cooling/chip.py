@@ -61,7 +61,7 @@ def limits_of(gpu: Gpu) -> Limits:
     return Limits(gpu.power_cap, held, shutdown)
 
 
-def voltage(chip: Chip, clock: Array) -> Array:
+def voltage(chip: Chip, clock: Array | float) -> Array:
     """Voltage as a share of full voltage: v = max(v_min, 1 - s (1 - phi)), also above phi = 1."""
     return jnp.maximum(chip.minimum_voltage, 1.0 - chip.voltage_slope * (1.0 - clock))
 
@@ -77,7 +77,7 @@ def power(chip: Chip, temperature: Array, clock: Array) -> Array:
     return power_with_leakage(chip, leakage_power(chip, temperature), clock)
 
 
-def power_with_leakage(chip: Chip, leakage: Array, clock: Array) -> Array:
+def power_with_leakage(chip: Chip, leakage: Array, clock: Array | float) -> Array:
     """P0 + v^2 (leakage + D phi), in W."""
     v = voltage(chip, clock)
     return chip.idle_power + v * v * (leakage + chip.dynamic_power * clock)

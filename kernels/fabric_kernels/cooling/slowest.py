@@ -42,7 +42,7 @@ class Sensitivity(NamedTuple):
     temperature_by_flow: Array  # dT_b / d ln(flow), K, not positive
 
 
-Supply = Callable[[Array, Array], tuple[Medium, Sensitivity]]
+Supply = Callable[[Array | float, Array | float], tuple[Medium, Sensitivity]]
 """Medium of a GPU whose resistance and flow have these log factors; 0 is the median GPU."""
 
 
@@ -76,10 +76,10 @@ def slowest_clock(
     score: Array,
     clock: Array,
 ) -> Array:
-    """Clock of the slowest GPU, at most `clock`, that of the median GPU, whose medium is `supplied`.
+    """Clock of the slowest GPU, at most `clock`, that of the median GPU.
 
-    `score` is a, above 0 for a slow GPU. Clipped to the range of the governor. Cost: 2 limits x
-    SEARCHES x (the exponentials of `supply` and one more), and 2.
+    `supplied` is the median's medium; `score` is a, above 0 for a slow GPU. Clipped to the range
+    of the governor. Cost: 2 limits x SEARCHES x (the exponentials of `supply` and one), and 2.
     """
     median = _Median(chip, limits, *supplied, population, clock)
     by_power = _branch(median, supply, score, hot=False)
@@ -93,7 +93,7 @@ def _branch(median: _Median, supply: Supply, score: Array, *, hot: bool) -> Arra
     zero = jnp.zeros_like(score)
     deviation = _Deviation(zero, zero, zero, zero, zero)
     medium, sensitivity = median.medium, median.sensitivity
-    for search in range(SEARCHES):
+    for _ in range(SEARCHES):
         part, leakage, allowed = _deviating(median, medium, deviation, hot=hot)
         clock = _newton(part, leakage, allowed, clock, steps=1)
         v = voltage(chip, clock)

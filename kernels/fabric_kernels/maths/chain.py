@@ -15,9 +15,9 @@ def chain_length(stalls: Array, ranks: Array) -> Array:
     `stalls` n happen anywhere in the 2 (N - 1) steps of `ranks` N. L(n), about sqrt(2 n), is the
     longest chain of n random points on a cylinder of height 2 circumferences, one point after
     another if a message can get from one to the other: last-passage percolation with rare, equal
-    weights (kernels/constants/chain_length.py), a monotone cubic in sqrt(n) up to 2000 points. Beyond it
-    keeps its last ratio to sqrt(2 n), 1.030, which truly falls slowly to 1.
-    (n - L) / N are stalls that meet in one message, where few ranks must share many.
+    weights (kernels/constants/chain_length.py), a monotone cubic in sqrt(n) up to 2000 points;
+    beyond, its last ratio to sqrt(2 n) is kept, 1.030, which truly falls slowly to 1. (n - L) / N
+    are stalls that meet in one message, where few ranks must share many.
 
     A mean: a single run lies around it by 0.5 to 2. Against event-level rings it is exact for
     N = 1 and n <= 1, within 7 % for 2 to 8 ranks and within 3 % beyond.

@@ -1,5 +1,5 @@
-"""What is kept of the samples of a cell: histograms, moments, extremes, counts, and their estimates.
+"""What is kept of the samples of a cell: histograms, moments, extremes, counts; their estimates.
 
-`summariser` turns tiles into parts, `state` merges and stores parts, `estimate` reads a part.
-Only `summariser` and `device` import JAX.
+`summariser` turns tiles into parts, `state` merges parts, `wire` makes bytes of them, `estimate`
+reads them. `state`, `wire` and `estimate` import no JAX.
 """

@@ -15,6 +15,7 @@ from fabricarlo.summaries.device import (
     WINDOW,
     ZERO_SLOT,
     Accumulators,
+    Device,
     Programs,
     TileStatistics,
 )
@@ -34,14 +35,26 @@ class Tile(NamedTuple):
     valid: NDArray[np.int32]  # [replicates], leading columns that count
 
 
+def _on_one_device(tile: Tile) -> tuple[Device, Tile]:
+    """A tile split over devices, brought together: a split sum would have other bits."""
+    arrays = tile.values + tile.flags
+    device = min(arrays[0].devices(), key=lambda d: d.id)
+    if any(len(array.devices()) > 1 for array in arrays):
+        values, flags = jax.device_put((tile.values, tile.flags), device)
+        tile = tile._replace(values=values, flags=flags)
+    return device, tile
+
+
 class CellSummary:
     """Summary of one cell's tiles in one block; the host works one tile behind the device."""
 
-    def __init__(self, programs: Programs, outputs: tuple[str, ...], flags: tuple[str, ...]) -> None:
+    def __init__(
+        self, programs: Programs, outputs: tuple[str, ...], flags: tuple[str, ...]
+    ) -> None:
         self._programs = programs
         self._outputs = outputs
         self._flags = flags
-        self._accumulators: dict[jax.Device, Accumulators] = {}
+        self._accumulators: dict[Device, Accumulators] = {}
         self._bases = np.zeros(0, np.int32)
         self._waiting: tuple[Tile, TileStatistics] | None = None
         self._candidates = Candidates(len(outputs), programs.shape)
@@ -57,16 +70,12 @@ class CellSummary:
         """Give a tile to the device, then settle the tile before it."""
         if not self._accumulators:
             self._bases = np.array([self._base(v, tile) for v in tile.values], np.int32)
-        device = min(self._device_of(tile), key=lambda d: d.id)
-        tile = Tile(*jax.device_put(tile[:2], device), *tile[2:])
+        device, tile = _on_one_device(tile)
         counts = self._accumulators.pop(device, None) or self._programs.accumulators(device)
         arguments = tile.values, tile.flags, tile.valid, self._bases
         self._accumulators[device], statistics = self._programs.summarise(counts, *arguments)
         self.settle()
         self._waiting = tile, statistics
-
-    def _device_of(self, tile: Tile) -> set[jax.Device]:
-        return (tile.values or tile.flags)[0].devices()
 
     def _values(self, array: Array) -> NDArray[np.float32]:
         shape = self._programs.shape
@@ -108,11 +117,10 @@ class CellSummary:
         if statistics.best:
             self._candidates.offer_selected(statistics, tile.first)
             return
-        for side, lanes in self._candidates.lanes(statistics, tile.first).items():
-            for output in np.flatnonzero(lanes.any(axis=(1, 2))):
-                values = self._values(tile.values[output])
-                where = lanes[output], values, tile.first, tile.valid
-                self._candidates.offer(int(output), side, *where)
+        lanes = self._candidates.lanes(statistics, tile.first)
+        for output in np.flatnonzero(lanes.any(axis=(0, 2, 3))):
+            values = self._values(tile.values[output])
+            self._candidates.offer(int(output), lanes[:, output], values, tile.first, tile.valid)
 
     def _count_outside(self, output: int, tile: Tile) -> None:
         key = key_of(self._values(tile.values[output]))
@@ -132,11 +140,13 @@ class CellSummary:
             outputs=self._outputs,
             replicates=self._programs.shape.replicates,
             histogram=self._histogram(),
-            top=self._candidates.result(-1, first),
-            bottom=self._candidates.result(1, first),
+            top=self._candidates.top(first),
+            bottom=self._candidates.bottom(first),
             count=self._count,
             nonfinite=self._nonfinite,
-            nodes={(0, number): reduce(merge_moments, [m for _, m in sorted(self._moments.items())])},
+            nodes={
+                (0, number): reduce(merge_moments, [m for _, m in sorted(self._moments.items())])
+            },
             flags=self._flag_counts(),
         )
         for device, counts in self._accumulators.items():
@@ -152,7 +162,9 @@ class CellSummary:
                 counts.append(found[1])
         nothing = np.zeros(0, np.int64)
         rows = self._count.size
-        return histogram_of(np.concatenate([nothing, *keys]), np.concatenate([nothing, *counts]), rows)
+        return histogram_of(
+            np.concatenate([nothing, *keys]), np.concatenate([nothing, *counts]), rows
+        )
 
     def _occupied(
         self, output: int, flat: NDArray[np.int32]
@@ -174,5 +186,5 @@ class CellSummary:
         for number, name in enumerate(self._flags):
             shape = (self._programs.shape.replicates, self._programs.shape.codes[number] + 1)
             each = [np.asarray(a.flags[number]) for a in self._accumulators.values()]
-            found[name] = sum(a.astype(np.int64) for a in each).reshape(shape)
+            found[name] = np.sum(each, axis=0, dtype=np.int64).reshape(shape)
         return found

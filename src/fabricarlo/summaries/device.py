@@ -6,7 +6,7 @@ valid columns are inputs.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from fabricarlo.summaries.bins import NOT_FINITE, bin_of_key, key_of_bits
 from fabricarlo.summaries.extremes import KEPT
+
+Device = Any  # jax.Device is a variable to type checkers
 
 WINDOW = 2**15  # bins of a device histogram: 16 octaves; the host counts what lies outside
 ZERO_SLOT = WINDOW  # zero is far from every normal number, so it has its own place
@@ -53,7 +55,7 @@ class TileShape(NamedTuple):
     @property
     def lanes(self) -> int:
         """The width of the vector accumulators."""
-        return int(np.gcd(self.columns, 128))
+        return int(np.gcd(self.columns, 256))
 
 
 class Programs:
@@ -63,9 +65,9 @@ class Programs:
         self.shape = shape
         self._outputs = outputs
         self._summarise = jax.jit(partial(_summarise, shape), donate_argnums=0)
-        self._spare: dict[jax.Device, list[Accumulators]] = {}
+        self._spare: dict[Device, list[Accumulators]] = {}
 
-    def accumulators(self, device: jax.Device) -> Accumulators:
+    def accumulators(self, device: Device) -> Accumulators:
         """Zeroed accumulators on a device."""
         if self._spare.get(device):
             return self._spare[device].pop()
@@ -76,7 +78,7 @@ class Programs:
         histograms = tuple(zeros(SLOTS) for _ in range(self._outputs))
         return Accumulators(histograms, tuple(zeros(codes + 1) for codes in self.shape.codes))
 
-    def give_back(self, device: jax.Device, accumulators: Accumulators) -> None:
+    def give_back(self, device: Device, accumulators: Accumulators) -> None:
         """Zero accumulators that nobody reads any more, for the next block."""
         self._spare.setdefault(device, []).append(_cleared(accumulators))
 
@@ -95,7 +97,7 @@ class Programs:
         float64 whatever the global setting is: float32 sums would bias a mean by more than the
         Sobol' points leave.
         """
-        with jax.enable_x64(True):
+        with jax.enable_x64(True):  # noqa: FBT003 - JAX takes it so
             return self._summarise(accumulators, values, flags, valid, bases)
 
 

@@ -51,7 +51,7 @@ class Best:
     """
 
     def __init__(self, outputs: int, replicates: int) -> None:
-        self._ranks = np.full((outputs, replicates, 4 * KEPT), EMPTY)
+        self._ranks = np.full((outputs, replicates, 2 * KEPT), EMPTY)
         self._filled = np.zeros((outputs, replicates), np.int64)
         self.bound = np.full((outputs, replicates), EMPTY)  # what is not below cannot enter
 

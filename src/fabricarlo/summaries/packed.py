@@ -31,17 +31,15 @@ def packed_parts(
     """
     width = -(-samples // replicates)
     starts = _starts(cell, index, width)
-    cells = [int(c) for c in cell[starts]]
     columns = starts[:, None] + np.arange(width)
-    number = np.arange(width) * replicates + np.arange(replicates)[:, None]
-    counted = np.broadcast_to((number < samples)[:, None, :], (replicates, len(starts), width))
+    number = np.arange(width) * replicates + np.arange(replicates)[:, None, None]
+    counted = np.broadcast_to(number < samples, (replicates, *columns.shape))
     found = [_Summary(values[:, columns], counted) for values in outputs.values()]
     codes = {n: _code_counts(v[:, columns], counted, k) for n, (v, k) in flags.items()}
-    names = tuple(outputs)
     histograms = _histograms(found, len(starts), replicates)
     return {
-        which: Part(
-            outputs=names,
+        int(which): Part(
+            outputs=tuple(outputs),
             replicates=replicates,
             histogram=histograms[g],
             top=_extremes([s.top for s in found], -1, g, replicates),
@@ -51,13 +49,11 @@ def packed_parts(
             nodes={(0, 0): _node([s.moments for s in found], g, replicates)},
             flags={name: counts[:, g].copy() for name, counts in codes.items()},
         )
-        for g, which in enumerate(cells)
+        for g, which in enumerate(cell[starts])
     }
 
 
-def _starts(
-    cell: NDArray[np.integer], index: NDArray[np.integer], width: int
-) -> NDArray[np.int64]:
+def _starts(cell: NDArray[np.integer], index: NDArray[np.integer], width: int) -> NDArray[np.int64]:
     """The first column of every cell; refuses a cell that is not whole."""
     used = np.flatnonzero(cell >= 0)
     starts = used[index[used] == 0]

@@ -1,22 +1,21 @@
 """From tiles to parts: the tiles of a block are summarised one step behind the device."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-import jax
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
 from fabricarlo.summaries.cell import CellSummary, Tile
-from fabricarlo.summaries.device import Programs, TileShape
+from fabricarlo.summaries.device import Device, Programs, TileShape
 from fabricarlo.summaries.packed import packed_parts
 from fabricarlo.summaries.state import Part
 
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Which samples a tile holds: row r of a column is sample index * replicates + r of its cell."""
+    """The samples of a tile: row r of a column is sample index * replicates + r of its cell."""
 
     cell: NDArray[np.integer]  # [columns], id of the cell; -1 for padding
     index: NDArray[np.integer]  # [columns], index of the column in its cell
@@ -55,7 +54,7 @@ class Summariser:
         """Begin a block: number `number` of its cell, 0 for a block of whole cells."""
         return Block(self, number)
 
-    def programs(self, columns: int, device: jax.Device) -> Programs:
+    def programs(self, columns: int, device: Device) -> Programs:
         """The programs for tiles of this many columns."""
         select = self._select_on_device
         if select is None:
@@ -72,15 +71,15 @@ class Block:
     def __init__(self, summariser: Summariser, number: int) -> None:
         self._summariser = summariser
         self._number = number
-        self._cells: dict[int, CellSummary] = {}
-        self._last: int | None = None  # the large cell whose tiles came last
         self._parts: dict[int, Part] = {}
+        self._large: tuple[int, CellSummary] | None = None  # the large cell at hand
         self._waiting: tuple[Mapping[str, Array], Columns] | None = None
 
     def add(self, outputs: Mapping[str, Array], columns: Columns) -> None:
         """Take one tile: arrays [replicates, columns] on a device, or that broadcast to it.
 
-        Returns without waiting for this tile; works on the one before it.
+        Returns without waiting for this tile; works on the one before it. The tiles of a large
+        cell may come in any order, but one cell after the other.
         """
         self._take()
         self._waiting = outputs, columns
@@ -88,16 +87,15 @@ class Block:
     def finish(self) -> dict[int, Part]:
         """The part of every cell of the block, by cell id; waits for the device."""
         self._take()
-        for cell, summary in self._cells.items():
-            self._parts[cell] = summary.part(self._number)
-        self._cells = {}
+        self._close()
         return self._parts
 
     def _take(self) -> None:
         if self._waiting is None:
             return
         (outputs, columns), self._waiting = self._waiting, None
-        if -(-self._summariser.samples // self._summariser.replicates) * 2 <= len(columns.cell):
+        width = -(-self._summariser.samples // self._summariser.replicates)
+        if 2 * width <= len(columns.cell):
             self._take_packed(outputs, columns)
         else:
             self._take_large(outputs, columns)
@@ -111,30 +109,50 @@ class Block:
         parts = packed_parts(
             {name: host[name].astype(np.float32, copy=False) for name in what.outputs},
             {name: (host[name], codes) for name, codes in what.flags.items()},
-            columns,
+            columns.cell,
+            columns.index,
             what.samples,
             what.replicates,
         )
-        if twice := parts.keys() & self._parts.keys():
-            raise ValueError(f"cell {min(twice)} came twice in one block: add each cell once.")
+        self._refuse_again(parts)
         self._parts |= parts
 
     def _take_large(self, outputs: Mapping[str, Array], columns: Columns) -> None:
         what = self._summariser
-        used = int(np.count_nonzero(columns.cell >= 0))
-        cell, first = int(columns.cell[0]), int(columns.index[0])
-        if used == 0 or np.any(columns.cell[:used] != cell) or np.any(
-            columns.index[:used] != first + np.arange(used)
-        ):
-            raise ValueError(
-                f"a tile of cell {cell} with {what.samples:,} samples must hold consecutive columns "
-                "of that cell only, padding last."
-            )
-        # row r holds the samples n * replicates + r < samples
+        cell, first, used = self._run(columns)
+        if self._large is not None and self._large[0] != cell:
+            self._close()
+        self._refuse_again([cell])
+        arrays = [outputs[name] for name in (*what.outputs, *what.flags)]
+        if self._large is None:
+            device = min(arrays[0].devices(), key=lambda d: d.id)
+            programs = what.programs(len(columns.cell), device)
+            self._large = cell, CellSummary(programs, what.outputs, tuple(what.flags))
+        # row r has the samples n * replicates + r < samples
         ends = -(-(what.samples - np.arange(what.replicates)) // what.replicates)
         valid = np.clip(ends - first, 0, used).astype(np.int32)
-        values = tuple(outputs[name] for name in what.outputs)
-        flags = tuple(outputs[name] for name in what.flags)
-        if self._last not in (None, cell) and self._last in self._cells:
-            self._close(self._last)
-        ...
+        values, flags = arrays[: len(what.outputs)], arrays[len(what.outputs) :]
+        self._large[1].add(Tile(tuple(values), tuple(flags), first, valid))
+
+    def _run(self, columns: Columns) -> tuple[int, int, int]:
+        """Cell, first index and number of the columns of a tile that holds one cell."""
+        used = int(np.count_nonzero(columns.cell >= 0))
+        cell, index = columns.cell[:used], columns.index[:used].astype(np.int64)
+        if not used or np.any(cell != cell[0]) or np.any(np.diff(index) != 1):
+            raise ValueError(
+                f"a tile of cells of {self._summariser.samples:,} samples, too many to pack, must "
+                "hold consecutive columns of one cell, padding last."
+            )
+        return int(cell[0]), int(index[0]), used
+
+    def _refuse_again(self, cells: Iterable[int]) -> None:
+        if twice := self._parts.keys() & set(cells):
+            raise ValueError(
+                f"cell {min(twice)} came again in this block: add the tiles of a cell together."
+            )
+
+    def _close(self) -> None:
+        if self._large is not None:
+            cell, summary = self._large
+            self._parts[cell] = summary.part(self._number)
+            self._large = None

@@ -1,5 +1,6 @@
 """What a `set` block fixes, and how one block gives way to the next."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from fabric_kernels.quantity import Quantity
@@ -10,9 +11,10 @@ from fabricarlo.written.document import Document, Key
 from fabricarlo.written.names import questions, unknown
 
 
-def settings(
-    document: Document, key: Key, raw: Any, declared: dict[str, Quantity]
-) -> Settings:
+SEE = "fabricarlo list quantities"
+
+
+def settings(document: Document, key: Key, raw: Any, declared: dict[str, Quantity]) -> Settings:
     """Quantities and answers of a `set` block; refuses what is unknown or out of bounds."""
     fixed = Settings()
     answers = questions()
@@ -32,9 +34,6 @@ def settings(
     return fixed
 
 
-SEE = "fabricarlo list quantities"
-
-
 def mapping(document: Document, key: Key, raw: Any) -> dict[str, Any]:
     """The entries of a mapping; an empty one where it is something else, which is refused."""
     if isinstance(raw, dict):
@@ -52,9 +51,22 @@ def answer(document: Document, key: Key, raw: Any, answers: tuple[str, ...]) -> 
     return None
 
 
-def draws(
-    document: Document, key: Key, raw: Any, declared: dict[str, Quantity]
-) -> dict[str, Draw]:
+def chosen(
+    document: Document, key: Key, raw: list[Any], kind: str, known: Iterable[str], see: str = ""
+) -> list[str]:
+    """The known names of a list, each once; the others are refused."""
+    names, found = list(known), []
+    for index, name in enumerate(raw):
+        if name not in names:
+            document.refuse((*key, index), unknown(name, kind, names, see))
+        elif name in found:
+            document.refuse((*key, index), f"{name} stands twice; keep one.")
+        else:
+            found.append(name)
+    return found
+
+
+def draws(document: Document, key: Key, raw: Any, declared: dict[str, Quantity]) -> dict[str, Draw]:
     """Laws by quantity, in the order of the file."""
     found: dict[str, Draw] = {}
     for name, law in mapping(document, key, raw).items():
@@ -75,6 +87,4 @@ def merged(first: Settings, later: Settings) -> Settings:
     replaced = set(later.values) | {n for n, d in later.draws.items() if d.relation == "is"}
     kept = {n: v for n, v in first.values.items() if n not in replaced}
     laws = {n: d for n, d in first.draws.items() if n not in replaced}
-    return Settings(
-        kept | later.values, laws | later.draws, first.choices | later.choices
-    )
+    return Settings(kept | later.values, laws | later.draws, first.choices | later.choices)

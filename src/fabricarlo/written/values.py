@@ -47,14 +47,18 @@ def number(document: Document, key: Key, raw: Any, quantity: Quantity) -> float 
         document.refuse(key, f"{value:g} is not whole. It is: {quantity.meaning}.")
         return None
     if not quantity.bounds[0] <= value <= quantity.bounds[1]:
-        document.refuse(key, f"{raw} is {_outside(quantity)}")
+        document.refuse(key, outside("is", value, quantity, raw))
         return None
     return value
 
 
-def _outside(quantity: Quantity) -> str:
+def outside(verb: str, value: float, quantity: Quantity, written: Any = None) -> str:
+    """Say that a value is outside the bounds of its quantity."""
     low, high = (readable(b, quantity.unit) for b in quantity.bounds)
-    return f"outside {low} to {high}. It is: {quantity.meaning}."
+    shown = f"{verb} {readable(value, quantity.unit)}"
+    if isinstance(written, str):
+        shown = f"{written!r} {verb}"
+    return f"{shown}, outside {low} to {high}. It is: {quantity.meaning}."
 
 
 def draw(document: Document, key: Key, raw: Any, quantity: Quantity) -> Draw | None:
@@ -110,7 +114,8 @@ def _law(document: Document, key: Key, raw: Any, quantity: Quantity) -> laws.Law
     try:
         made = laws.make(kind, parameters)
     except laws.LawError as error:
-        document.refuse(key, str(error))
+        unit = "" if quantity.unit == "1" else f" Numbers here are in {quantity.unit}."
+        document.refuse(key, str(error) + unit)
         return None
     return made if _reaches(document, key, made, quantity) else None
 
@@ -121,11 +126,11 @@ def _reaches(document: Document, key: Key, made: laws.Law, quantity: Quantity) -
     if quantity.bounds[0] - rounding <= low and high <= quantity.bounds[1] + rounding:
         return True
     beyond = low if low < quantity.bounds[0] else high
-    bounded = " A truncated_normal or pert law has both ends." if math.isinf(made.support[1]) else ""
+    advice = " Laws with both ends: truncated_normal, pert, uniform."
     document.refuse(
         key,
-        f"the law reaches {readable(beyond, quantity.unit)} (once in 2^33), {_outside(quantity)}"
-        + bounded,
+        outside("the law reaches", beyond, quantity)
+        + (advice if math.isinf(made.support[1]) else ""),
     )
     return False
 
@@ -227,7 +232,9 @@ def _from_csv(
     pairs = [
         [
             bare_number(document, key, _cell(row["probability"]), "1", f"line {line} of {path}"),
-            bare_number(document, key, _cell(row["value"]), quantity.unit, f"line {line} of {path}"),
+            bare_number(
+                document, key, _cell(row["value"]), quantity.unit, f"line {line} of {path}"
+            ),
         ]
         for line, row in enumerate(rows, start=2)
     ]

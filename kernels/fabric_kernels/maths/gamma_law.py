@@ -1,0 +1,96 @@
+"""Quantiles of the gamma law, elementwise in the level and the shape."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from fabric_kernels.maths.order_statistics import SMALLEST, Level
+
+SERIES_TERMS = 48
+FRACTION_LEVELS = 32
+NEWTON_STEPS = 4
+
+
+def gamma_quantile(level: Level, shape: Array) -> Array:
+    """Quantile of the standard gamma law of this shape, in [0.2, 50].
+
+    Newton on t = log(x / shape) from Wilson and Hilferty's cube (PNAS 17, 1931), or from the
+    leading power of x in the lower tail: on the upper half for the logarithm of the hazard, on
+    the lower for log F, both close to straight lines in t. Relative error 5e-6 in float32 for
+    x above the smallest normal number.
+    """
+    score = level.normal_score
+    ninth = 1.0 / (9.0 * shape)
+    cube_root = 1.0 - ninth + score * jnp.sqrt(ninth)
+    leading = (jax.lax.lgamma(shape + 1.0) - level.exponent) / shape - jnp.log(shape)
+    point = jnp.where(cube_root > 0.5, 3.0 * jnp.log(jnp.maximum(cube_root, 0.5)), leading)
+    for _ in range(NEWTON_STEPS):
+        log_below, log_above, below_slope, above_slope = _log_tails(point, shape)
+        hazard = jnp.maximum(-log_above, SMALLEST)
+        high = (jnp.log(hazard / level.hazard)) * hazard / above_slope
+        low = (log_below + level.exponent) / below_slope
+        point = point - jnp.where(level.upper, high, low)
+    return shape * jnp.exp(point)
+
+
+def gamma_exponent(value: Array, shape: Array) -> Array:
+    """-log F(value) of the standard gamma law of this shape."""
+    point = jnp.log(jnp.maximum(value, SMALLEST) / shape)
+    return jnp.maximum(-_log_tails(point, shape)[0], SMALLEST)
+
+
+def _log_tails(point: Array, shape: Array) -> tuple[Array, Array, Array, Array]:
+    """log F and log(1 - F) at t = log(x / shape), and the slopes d log F, -d log(1 - F) by dt.
+
+    The series for x < shape + 1, else the continued fraction (Abramowitz and Stegun 6.5.29 and
+    6.5.31); the other tail by complement, which is then not small.
+    """
+    value = shape * jnp.exp(point)
+    log_density = _log_density(point, shape)  # of t
+    series = value < shape + 1.0
+    below = _series(jnp.where(series, value, shape), shape) / shape
+    above = _fraction(jnp.where(series, shape + 1.0, value), shape)
+    log_tail = log_density + jnp.log(jnp.where(series, below, above))
+    tail = jnp.exp(log_tail)
+    other = jnp.log1p(-jnp.minimum(tail, 1.0 - 1e-6))
+    # slope of the logarithm: density over tail, free of the density on its own side
+    own = 1.0 / jnp.where(series, below, above)
+    across = jnp.exp(log_density - other)
+    return (
+        jnp.where(series, log_tail, other),
+        jnp.where(series, other, log_tail),
+        jnp.where(series, own, across),
+        jnp.where(series, across, own),
+    )
+
+
+def _log_density(point: Array, shape: Array) -> Array:
+    """log of x^a e^(-x) / Gamma(a), about x = a, where it does not cancel."""
+    bend = jnp.expm1(point) - point
+    return -shape * bend + 0.5 * jnp.log(shape * (0.5 / jnp.pi)) - _stirling_rest(shape)
+
+
+def _stirling_rest(shape: Array) -> Array:
+    """log Gamma(a) - (a - 1/2) log a + a - log(2 pi) / 2 (Abramowitz and Stegun 6.1.41)."""
+    inverse = 1.0 / jnp.maximum(shape, 3.0)
+    square = inverse * inverse
+    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
+    small = jnp.minimum(shape, 3.0)
+    direct = jax.lax.lgamma(small) - (small - 0.5) * jnp.log(small) + small - 0.9189385332046727
+    return jnp.where(shape < 3.0, direct, series)
+
+
+def _series(value: Array, shape: Array) -> Array:
+    """1 + x/(a+1) (1 + x/(a+2) (1 + ...)), innermost first."""
+    total = jnp.ones_like(value)
+    for term in range(SERIES_TERMS, 0, -1):
+        total = 1.0 + total * value / (shape + term)
+    return total
+
+
+def _fraction(value: Array, shape: Array) -> Array:
+    """1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), innermost first."""
+    total = value + (2 * FRACTION_LEVELS + 1) - shape
+    for depth in range(FRACTION_LEVELS, 0, -1):
+        total = value + (2 * depth - 1) - shape - depth * (depth - shape) / total
+    return 1.0 / total

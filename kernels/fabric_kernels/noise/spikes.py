@@ -1,0 +1,111 @@
+"""Hop noise that is lognormal with rare exponential spikes."""
+
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.special import erfc
+
+from fabric_kernels.maths.order_statistics import (
+    SMALLEST,
+    Level,
+    level_of_hazard,
+    moments_of_largest,
+)
+from fabric_kernels.maths.root import increasing_root
+from fabric_kernels.noise import HopNoise
+from fabric_kernels.quantity import quantity, record
+
+STEPS = 12
+
+
+@record
+class SpikyNoise(HopNoise):
+    """Mixture: lognormal with probability 1 - eps, a shifted exponential spike with eps."""
+
+    spiky_noise_median: Array = quantity(
+        "s", "median of hop noise between spikes", bounds=(1e-12, 1), default=100e-9, source="[A]"
+    )
+    spiky_noise_sigma: Array = quantity(
+        "1",
+        "standard deviation of the logarithm of hop noise between spikes",
+        bounds=(0.02, 2),
+        default=0.25,
+        source="[A]",
+    )
+    spike_probability: Array = quantity(
+        "1", "share of hops that meet a spike", bounds=(0, 0.5), default=1e-4, source="[A]"
+    )
+    spike_minimum: Array = quantity(
+        "s", "least length of a spike", bounds=(0, 10), default=1e-6, source="[A]"
+    )
+    spike_scale: Array = quantity(
+        "s", "mean length of a spike above its least", bounds=(1e-12, 10), default=5e-6,
+        source="[A]",
+    )  # fmt: skip
+
+    def quantile(self, level: Level) -> Array:
+        """Root of the mixture's tail probability on the nearer side, in t = log(x / median)."""
+        body = self.spiky_noise_sigma * level.normal_score
+        spike = self._position(self.spike_minimum + self.spike_scale * level.hazard)
+        # S >= eps S_spike bounds x from below; S <= 2 max of the parts from above
+        rare = level.hazard + jnp.log(jnp.maximum(self.spike_probability, SMALLEST))
+        present = rare > 0
+        shortest = self._position(self.spike_minimum + self.spike_scale * jnp.maximum(rare, 0.0))
+        longest = self._position(self.spike_minimum + self.spike_scale * (rare + 0.6931471805599453))
+        wide = level_of_hazard(level.hazard + 0.6931471805599453)
+        low = jnp.minimum(body, spike)
+        low = jnp.where(present, jnp.maximum(low, shortest), low)
+        high = jnp.maximum(body, spike)
+        high = jnp.where(
+            present, jnp.minimum(high, jnp.maximum(longest, self.spiky_noise_sigma * wide.normal_score)), high
+        )
+        start = jnp.clip(body, low, high)
+
+        def excess(position: Array) -> Array:
+            log_tail = self._log_tail(level.upper, position)
+            return jnp.where(level.upper, -(log_tail + level.hazard), log_tail + level.exponent)
+
+        root = increasing_root(excess, (low, high), start, STEPS)
+        return self.spiky_noise_median * jnp.exp(root)
+
+    def exponent(self, value: Array) -> Array:
+        """-log of (1 - eps) F_lognormal + eps F_spike."""
+        position = self._position(value)
+        below = -self._log_tail(jnp.zeros_like(position, dtype=bool), position)
+        above = jnp.exp(self._log_tail(jnp.ones_like(position, dtype=bool), position))
+        return jnp.where(above < 0.5, -jnp.log1p(-jnp.minimum(above, 0.5)), below)
+
+    def moments(self) -> tuple[Array, Array]:
+        """Of the mixture: the parts' means, and their variances and distance."""
+        share, sigma = self.spike_probability, self.spiky_noise_sigma
+        body = self.spiky_noise_median * jnp.exp(0.5 * sigma * sigma)
+        spread = body * body * jnp.expm1(sigma * sigma)
+        gap = self.spike_minimum + self.spike_scale - body
+        variance = (1.0 - share) * spread + share * (
+            self.spike_scale * self.spike_scale + (1.0 - share) * gap * gap
+        )
+        return body + share * gap, jnp.sqrt(variance)
+
+    def largest_moments(self, count: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of the largest of `count` draws, by quadrature."""
+        return moments_of_largest(
+            lambda exponential: self.largest(count, exponential), count, unrolled=False
+        )
+
+    def _position(self, value: Array) -> Array:
+        """t = log(x / median)."""
+        return jnp.log(jnp.maximum(value / self.spiky_noise_median, 1e-30))
+
+    def _log_tail(self, upper: Array, position: Array) -> Array:
+        """log of 1 - F where `upper`, else log F."""
+        score = position / self.spiky_noise_sigma
+        value = self.spiky_noise_median * jnp.exp(position)
+        hazard = jnp.maximum(value - self.spike_minimum, 0.0) / self.spike_scale
+        body = 0.5 * erfc(jnp.where(upper, score, -score) * 0.7071067811865476)
+        spike = jnp.where(upper, jnp.exp(-hazard), -jnp.expm1(-hazard))
+        tail = (1.0 - self.spike_probability) * body + self.spike_probability * spike
+        return jnp.log(jnp.maximum(tail, SMALLEST))
+
+
+def spikes(noise: SpikyNoise) -> HopNoise:
+    """Hop noise has rare spikes: a retried link, a pause, a busy host."""
+    return noise

@@ -1,0 +1,96 @@
+"""Print a store: quantiles of every output in every cell, with their intervals."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from rich.console import Console
+from rich.table import Table
+
+from fabricarlo.errors import StoreError
+from fabricarlo.reading import open as open_tree
+from fabricarlo.units import readable
+
+
+def outputs_of(summary: xr.Dataset) -> list[str]:
+    """Outputs that a store summarises, numbers and flags."""
+    numbers = [n.removesuffix("_mean") for n in map(str, summary.data_vars) if n.endswith("_mean")]
+    flags = [n.removesuffix("_share") for n in map(str, summary.data_vars) if n.endswith("_share")]
+    return [n for n in numbers if n in summary] + [n for n in flags if f"{n}_flag" in summary.dims]
+
+
+def show_store(path: Path, wanted: list[str]) -> None:
+    """Print the tables of a store. Raises StoreError for an output that it does not have."""
+    summary = open_tree(path)["/"].to_dataset()
+    outputs = outputs_of(summary)
+    unknown = [n for n in wanted if n not in outputs]
+    if unknown or not outputs:
+        have = ", ".join(outputs) or "none yet: the sweep is not finished, run it again to go on"
+        asked = f"has no output {', '.join(unknown)}; it has {have}" if unknown else f"has {have}"
+        raise StoreError(f"{path} {asked}.")
+    console = Console()
+    attrs = summary.attrs
+    state = "" if attrs.get("state") == "finished" else "  (NOT FINISHED: the table is of an earlier state)"
+    console.print(
+        f"[bold]{attrs.get('title', path)}[/bold]: {attrs.get('samples', 0):,} samples per cell, "
+        f"seed {attrs.get('seed')}, {attrs.get('sampler')}{state}"
+    )
+    if attrs.get("description"):
+        console.print(str(attrs["description"]).strip(), highlight=False)
+    for name in wanted or outputs:
+        console.print(_table(summary, name))
+
+
+def _cells(summary: xr.Dataset, over: tuple[str, ...]) -> list[dict[str, int]]:
+    ranges = [range(summary.sizes[d]) for d in over]
+    return [dict(zip(over, where, strict=True)) for where in product(*ranges)]
+
+
+def _label(summary: xr.Dataset, axis: str, k: int) -> str:
+    value = summary[axis].values[k]
+    if isinstance(value, str) or summary[axis].dtype.kind not in "fiu":
+        return str(value)
+    return readable(float(value), summary[axis].attrs.get("units", "1"))
+
+
+def _table(summary: xr.Dataset, name: str) -> Table:
+    return _flag_table(summary, name) if f"{name}_share" in summary else _number_table(summary, name)
+
+
+def _number_table(summary: xr.Dataset, name: str) -> Table:
+    values, mean = summary[name], summary[f"{name}_mean"]
+    axes = tuple(map(str, mean.dims))
+    unit = values.attrs["units"]
+    table = Table(title=f"{name}: {values.attrs['long_name'].rpartition(':')[0]}", title_justify="left")
+    for axis in axes:
+        table.add_column(axis)
+    for heading in ("mean", "95 % of mean", *(f"p{100 * q:g}" for q in summary["quantile"].values), "not finite"):
+        table.add_column(heading, justify="right")
+    for cell in _cells(summary, axes):
+        low, high = summary[f"{name}_mean_interval"].isel(cell).values
+        interval = "-" if np.isnan(low) else f"± {readable((high - low) / 2, _difference(unit))}"
+        numbers = [readable(float(v), unit) for v in values.isel(cell).values]
+        bad = summary[f"{name}_nonfinite"].isel(cell).item()
+        labels = [_label(summary, a, k) for a, k in cell.items()]
+        row = [*labels, readable(float(mean.isel(cell)), unit), interval, *numbers, f"{bad:,.0f}"]
+        table.add_row(*row)
+    return table
+
+
+def _difference(unit: str) -> str:
+    return "K" if unit == "degC" else unit
+
+
+def _flag_table(summary: xr.Dataset, name: str) -> Table:
+    shares, flag = summary[f"{name}_share"], f"{name}_flag"
+    axes = tuple(str(d) for d in shares.dims if d != flag)
+    meanings = summary[flag].attrs["flag_meanings"].split()
+    seen = [k for k in range(len(meanings)) if float(shares.isel({flag: k}).max()) > 0]
+    table = Table(title=f"{name}: {shares.attrs['long_name']}", title_justify="left")
+    for heading in (*axes, *(meanings[k] for k in seen)):
+        table.add_column(heading)
+    for cell in _cells(summary, axes):
+        labels = [_label(summary, a, k) for a, k in cell.items()]
+        table.add_row(*labels, *(f"{float(shares.isel(cell | {flag: k})):.4%}" for k in seen))
+    return table
