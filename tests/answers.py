@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, get_origin
 
 import jax
@@ -12,6 +13,11 @@ from numpy.typing import ArrayLike, DTypeLike
 from fabric_kernels.catalogue import ANSWERS
 from fabric_kernels.quantity import quantities
 from fabric_kernels.uniform import Uniform
+
+
+def precision(dtype: DTypeLike) -> AbstractContextManager[None]:
+    """Within it, JAX keeps numbers of this type as they are."""
+    return jax.enable_x64(np.dtype(dtype) == np.float64)
 
 
 def record_of(kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> Any:
@@ -46,7 +52,7 @@ def answer(
     stage = ANSWERS[question][name]
     hints = inspect.get_annotations(stage, eval_str=True)
     hints.pop("return")
-    with jax.enable_x64(np.dtype(dtype) == np.float64):
+    with precision(dtype):
         arguments: dict[str, Any] = dict(records or {})
         for parameter, hint in hints.items():
             if parameter in arguments:

@@ -36,8 +36,10 @@ SPECS = [
     for k, code in enumerate(blocks(text, "yaml"))
     if "schema_version" in code
 ]
+SHELL = [code for text in TEXTS.values() for code in blocks(text, "sh")]
+QUOTED = [code for text in TEXTS.values() for code in re.findall(r"`(fabricarlo [^`]+)`", text)]
 COMMANDS = sorted(
-    {c for t in TEXTS.values() for c in re.findall(r"(?:^|`)fabricarlo ([a-z]+)", t, re.MULTILINE)}
+    {c for t in [*SHELL, *QUOTED] for c in re.findall(r"^fabricarlo ([a-z]+)", t, re.MULTILINE)}
 )
 
 

@@ -12,6 +12,13 @@ from fabric_kernels.cooling.single_phase import single_phase
 from fabric_kernels.exchange.additive import additive
 from fabric_kernels.loss.go_back_n import go_back_n
 from fabric_kernels.loss.link_retry import link_retry
+from fabric_kernels.noise.exponential import exponential
+from fabric_kernels.noise.gamma import gamma
+from fabric_kernels.noise.generalised_pareto import generalised_pareto
+from fabric_kernels.noise.lognormal import lognormal
+from fabric_kernels.noise.normal import normal
+from fabric_kernels.noise.spikes import spikes
+from fabric_kernels.noise.weibull import weibull
 from fabric_kernels.path.fat_tree import fat_tree, fat_tree_refusal
 from fabric_kernels.power.rack import rack
 from fabric_kernels.step.synchronous import synchronous
@@ -26,6 +33,15 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
         "ring": ring,
         "seed_document": seed_document,
         "seed_document_as_written": seed_document_as_written,
+    },
+    "noise": {
+        "lognormal": lognormal,
+        "exponential": exponential,
+        "weibull": weibull,
+        "gamma": gamma,
+        "normal": normal,
+        "generalised_pareto": generalised_pareto,
+        "spikes": spikes,
     },
     "loss": {"go_back_n": go_back_n, "link_retry": link_retry},
     "exchange": {"additive": additive},

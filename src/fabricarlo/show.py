@@ -70,10 +70,10 @@ def _number_table(summary: xr.Dataset, name: str) -> Table:
     for cell in _cells(summary, axes):
         low, high = summary[f"{name}_mean_interval"].isel(cell).values
         interval = "-" if np.isnan(low) else f"± {readable((high - low) / 2, _difference(unit))}"
-        numbers = [readable(float(v), unit) for v in values.isel(cell).values]
+        numbers = [readable(float(v), unit, 6) for v in values.isel(cell).values]
         bad = summary[f"{name}_nonfinite"].isel(cell).item()
         labels = [_label(summary, a, k) for a, k in cell.items()]
-        row = [*labels, readable(float(mean.isel(cell)), unit), interval, *numbers, f"{bad:,.0f}"]
+        row = [*labels, readable(float(mean.isel(cell)), unit, 6), interval, *numbers, f"{bad:,.0f}"]
         table.add_row(*row)
     return table
 

@@ -162,7 +162,7 @@ class SampleWriter:
             every = self.plan.sweep.keep.every
             where = (*(block.region[k] for k in array.axes), slice(-(-block.start // every), -(-block.stop // every)))
             self._stored[array.name][where] = kept
-            checksums[array.name] = google_crc32c.value(np.ascontiguousarray(kept).data.cast("B"))
+            checksums[array.name] = google_crc32c.value(kept.tobytes())
         sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
         return Written(block.number, block.stop, checksums, sizes)
 

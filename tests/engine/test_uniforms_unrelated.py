@@ -111,6 +111,7 @@ def test_scrambled_words_of_one_point_are_unrelated_over_replicates(index: int) 
     assert_uniform_pairs(words[2] << np.uint32(13), words[1] << np.uint32(13))
 
 
+@jax.jit
 def smooth(u: jax.Array) -> jax.Array:
     """Product over eight dimensions of 1 + (u - 1/2) / 2: mean 1, smooth."""
     return jnp.prod(1 + (u - 0.5) / 2, axis=0)
@@ -122,7 +123,8 @@ def square_error(sampler: str, dimensions: NDArray[np.integer]) -> float:
     key = jnp.asarray(table[..., 0, None]), jnp.asarray(table[..., 1, None])
     index = jnp.arange(2**12, dtype=jnp.uint32)
     rows = jnp.tile(index[None], (64, 1))
-    words = narrow(sampler, reversed_words(index, dimensions), key, rows)
+    points = jax.jit(lambda index: reversed_words(index, dimensions))(index)
+    words = narrow(sampler, points, key, rows)
     values = np.asarray(smooth(uniform(words).value), dtype=np.float64)
     return float(np.mean((values.mean(axis=1) - 1) ** 2))
 

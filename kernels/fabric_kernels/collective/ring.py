@@ -19,10 +19,10 @@ def ring(job: Job, workload: Workload, path: Path, scale_up: ScaleUp) -> Collect
     Patarasuk and Yuan, J. Parallel and Distributed Computing 69(2), 2009. The g ranks stand in
     G domains of d, d rings in parallel share a domain's d ports, each leaving by another (so that
     NVLink carries d - 1 of d), and a chunk on its way twice around less two hops crosses the fabric
-    c times, never where G = 1. Exact, against a simulation
-    of every message, where the ranks fill their domains; where they do not, the domain with
-    fewest ranks sets d, and c may be one or two hops short. Congestion is later charged to the
-    whole transfer, also where NVLink is the narrower part: an upper bound.
+    c times, never where G = 1. Exact, against a simulation of every message, where the ranks fill
+    their domains; where they do not, the domain with fewest ranks sets d, and c may be one or two
+    hops short. Congestion is later charged to the whole transfer, also where NVLink is the narrower
+    part: an upper bound.
     """
     ranks = workload.data_parallel
     domains, in_domain = placement(job, workload, scale_up)

@@ -100,5 +100,5 @@ def fold_temperature(chip: Chip, medium: Medium, clock: Array) -> Array:
     """
     v = voltage(chip, clock)
     gain = medium.resistance * chip.leakage_coefficient * chip.leakage * v * v
-    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-9)
-    return chip.leakage_reference - jnp.log(jnp.maximum(gain, 1e-30)) / coefficient
+    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
+    return chip.leakage_reference - jnp.log(jnp.maximum(gain, 1e-20)) / coefficient

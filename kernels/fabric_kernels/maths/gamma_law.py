@@ -24,13 +24,15 @@ def gamma_quantile(level: Level, shape: Array) -> Array:
     cube_root = 1.0 - ninth + score * jnp.sqrt(ninth)
     leading = (jax.lax.lgamma(shape + 1.0) - level.exponent) / shape - jnp.log(shape)
     point = jnp.where(cube_root > 0.5, 3.0 * jnp.log(jnp.maximum(cube_root, 0.5)), leading)
-    for _ in range(NEWTON_STEPS):
+
+    def newton(_: int, point: Array) -> Array:
         log_below, log_above, below_slope, above_slope = _log_tails(point, shape)
         hazard = jnp.maximum(-log_above, SMALLEST)
-        high = (jnp.log(hazard / level.hazard)) * hazard / above_slope
+        high = jnp.log(hazard / level.hazard) * hazard / above_slope
         low = (log_below + level.exponent) / below_slope
-        point = point - jnp.where(level.upper, high, low)
-    return shape * jnp.exp(point)
+        return point - jnp.where(level.upper, high, low)
+
+    return shape * jnp.exp(jax.lax.fori_loop(0, NEWTON_STEPS, newton, point))
 
 
 def gamma_exponent(value: Array, shape: Array) -> Array:
@@ -42,14 +44,14 @@ def gamma_exponent(value: Array, shape: Array) -> Array:
 def _log_tails(point: Array, shape: Array) -> tuple[Array, Array, Array, Array]:
     """log F and log(1 - F) at t = log(x / shape), and the slopes d log F, -d log(1 - F) by dt.
 
-    The series for x < shape + 1, else the continued fraction (Abramowitz and Stegun 6.5.29 and
+    The series for x < shape + 0.3, else the continued fraction (Abramowitz and Stegun 6.5.29 and
     6.5.31); the other tail by complement, which is then not small.
     """
     value = shape * jnp.exp(point)
     log_density = _log_density(point, shape)  # of t
-    series = value < shape + 1.0
+    series = value < shape + 0.3
     below = _series(jnp.where(series, value, shape), shape) / shape
-    above = _fraction(jnp.where(series, shape + 1.0, value), shape)
+    above = _fraction(jnp.where(series, shape + 0.3, value), shape)
     log_tail = log_density + jnp.log(jnp.where(series, below, above))
     tail = jnp.exp(log_tail)
     other = jnp.log1p(-jnp.minimum(tail, 1.0 - 1e-6))
@@ -72,12 +74,12 @@ def _log_density(point: Array, shape: Array) -> Array:
 
 def _stirling_rest(shape: Array) -> Array:
     """log Gamma(a) - (a - 1/2) log a + a - log(2 pi) / 2 (Abramowitz and Stegun 6.1.41)."""
-    inverse = 1.0 / jnp.maximum(shape, 3.0)
+    inverse = 1.0 / jnp.maximum(shape, 6.0)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    small = jnp.minimum(shape, 3.0)
+    small = jnp.minimum(shape, 6.0)
     direct = jax.lax.lgamma(small) - (small - 0.5) * jnp.log(small) + small - 0.9189385332046727
-    return jnp.where(shape < 3.0, direct, series)
+    return jnp.where(shape < 6.0, direct, series)
 
 
 def _series(value: Array, shape: Array) -> Array:

@@ -14,7 +14,7 @@ from fabric_kernels.maths.root import increasing_root
 from fabric_kernels.noise import HopNoise
 from fabric_kernels.quantity import quantity, record
 
-STEPS = 12
+STEPS = 18
 
 
 @record

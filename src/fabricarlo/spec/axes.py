@@ -55,7 +55,7 @@ def _is_preset(label: str) -> bool:
 
 
 def _looks_like_one(label: str) -> bool:
-    return "/" in label and " " not in label and label[0].isalpha()
+    return "/" in label and " " not in label and label[:1].isalpha()
 
 
 def _axis_of(

@@ -79,8 +79,8 @@ class KeepBlock(Block):
         [0.01, 0.5, 0.9, 0.99, 0.999], description="which quantiles the dataset shows"
     )
     codec: Literal["none", "blosc-zstd"] = Field("none", description="compression of samples")
-    mantissa_bits: Annotated[Whole, Field(ge=1, le=22)] | None = Field(
-        None, description="round kept samples to so many bits of mantissa"
+    mantissa_bits: Whole | None = Field(
+        None, ge=1, le=22, description="round kept samples to so many bits of mantissa"
     )
 
 

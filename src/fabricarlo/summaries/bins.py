@@ -10,13 +10,10 @@ Source: the HdrHistogram idea (a linear slice of a power of two) on IEEE 754 pat
 configurable range.
 """
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from jax import Array
 
 MANTISSA_BITS = 11
 LAST_BIN = 254 * 2**MANTISSA_BITS + 1
@@ -28,7 +25,7 @@ _FIRST_NORMAL_BIN = 2
 _OFFSET = (_FIRST_NORMAL >> _SHIFT) - _FIRST_NORMAL_BIN
 
 # int32 of NumPy or of JAX: both run the same operators below, hence the same bits
-_Integers = TypeVar("_Integers", NDArray[np.int32], "Array")
+_Integers = Any
 
 
 def key_of_bits(bits: _Integers) -> _Integers:

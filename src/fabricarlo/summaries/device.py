@@ -64,7 +64,6 @@ class Programs:
     def __init__(self, shape: TileShape, outputs: int) -> None:
         self.shape = shape
         self._outputs = outputs
-        self._summarise = jax.jit(partial(_summarise, shape), donate_argnums=0)
         self._spare: dict[Device, list[Accumulators]] = {}
 
     def accumulators(self, device: Device) -> Accumulators:
@@ -98,7 +97,7 @@ class Programs:
         Sobol' points leave.
         """
         with jax.enable_x64(True):  # noqa: FBT003 - JAX takes it so
-            return self._summarise(accumulators, values, flags, valid, bases)
+            return _summarise(self.shape, accumulators, values, flags, valid, bases)
 
 
 @partial(jax.jit, donate_argnums=0)
@@ -106,6 +105,8 @@ def _cleared(accumulators: Accumulators) -> Accumulators:
     return jax.tree.map(lambda counts: counts.at[:].set(0), accumulators)
 
 
+# one cache for all variants: they differ in the model, not in how it is summarised
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _summarise(
     shape: TileShape,
     accumulators: Accumulators,
@@ -129,8 +130,15 @@ def _summarise(
         _scattered(counts, _code(jnp.broadcast_to(flag, size), counted, count), count + 1)
         for counts, flag, count in zip(accumulators.flags, flags, shape.codes, strict=True)
     )
-    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *statistics)
-    return Accumulators(tuple(histograms), codes), stacked
+    return Accumulators(tuple(histograms), codes), _stacked(shape, statistics)
+
+
+def _stacked(shape: TileShape, statistics: list[TileStatistics]) -> TileStatistics:
+    if statistics:
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *statistics)
+    rows, lanes = (0, shape.replicates), (0, shape.replicates, shape.lanes)
+    small, wide, exact = jnp.zeros(rows, jnp.int32), jnp.zeros(lanes, jnp.int32), jnp.zeros(rows)
+    return TileStatistics(small, small, wide, wide, exact, exact, ())
 
 
 def _slot(bins: Array, finite: Array, base: Array) -> tuple[Array, Array]:
