@@ -30,9 +30,26 @@ def record_of(kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> A
     return kind(**values)
 
 
-def uniform_of(upper: ArrayLike, distance: ArrayLike, dtype: DTypeLike) -> Uniform:
-    """A point of (0, 1) by its nearer end and the distance to it."""
-    return Uniform(jnp.asarray(upper, bool), jnp.asarray(distance, dtype))
+def _arguments(
+    stage: Any,
+    given: Mapping[str, ArrayLike],
+    uniforms: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    records: Mapping[str, Any],
+    dtype: DTypeLike,
+) -> dict[str, Any]:
+    """Every parameter of the stage, from ready-made records, uniforms or numbers by name."""
+    hints = inspect.get_annotations(stage, eval_str=True)
+    hints.pop("return")
+    arguments: dict[str, Any] = {}
+    for parameter, hint in hints.items():
+        if parameter in records:
+            arguments[parameter] = records[parameter]
+        elif get_origin(hint) is None:
+            arguments[parameter] = record_of(hint, given, dtype)
+        else:
+            upper, distance = uniforms[parameter]
+            arguments[parameter] = Uniform(jnp.asarray(upper, bool), jnp.asarray(distance, dtype))
+    return arguments
 
 
 def answer(
@@ -44,22 +61,23 @@ def answer(
     records: Mapping[str, Any] | None = None,
     dtype: DTypeLike = np.float64,
 ) -> dict[str, np.ndarray]:
-    """The quantities that one answer computes, evaluated in `dtype`.
+    """The quantities that one answer computes, evaluated in `dtype` on equal lanes.
 
     `uniforms` are (upper, distance) by slot parameter; `records` are ready-made records by
-    parameter; every other parameter is built from `given`.
+    parameter; every other parameter is built from `given`. Lanes are padded to few sizes, so that
+    a test file compiles an answer once or twice.
     """
     stage = ANSWERS[question][name]
-    hints = inspect.get_annotations(stage, eval_str=True)
-    hints.pop("return")
     with precision(dtype):
-        arguments: dict[str, Any] = dict(records or {})
-        for parameter, hint in hints.items():
-            if parameter in arguments:
-                continue
-            if get_origin(hint) is None:
-                arguments[parameter] = record_of(hint, given, dtype)
-            else:
-                arguments[parameter] = uniform_of(*(uniforms or {})[parameter], dtype)
-        answered = jax.jit(stage)(**arguments)
-        return {field: np.asarray(getattr(answered, field)) for field in quantities(type(answered))}
+        arguments = _arguments(stage, given, uniforms or {}, records or {}, dtype)
+        shape = np.broadcast_shapes(*(leaf.shape for leaf in jax.tree.leaves(arguments)))
+        lanes = int(np.prod(shape))
+        padding = (0, (256 if lanes <= 256 else 1024) - lanes)
+
+        def padded(leaf: Any) -> Any:
+            flat = np.broadcast_to(np.asarray(leaf), shape).ravel()
+            return jnp.asarray(np.pad(flat, padding, mode="edge"))
+
+        made = jax.jit(stage)(**jax.tree.map(padded, arguments))
+        fields = quantities(type(made))
+        return {f: np.asarray(getattr(made, f))[:lanes].reshape(shape) for f in fields}

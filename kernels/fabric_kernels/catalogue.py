@@ -10,6 +10,7 @@ from fabric_kernels.congestion.none import none
 from fabric_kernels.cooling.air import air
 from fabric_kernels.cooling.single_phase import single_phase
 from fabric_kernels.exchange.additive import additive
+from fabric_kernels.jitter.barrier import barrier
 from fabric_kernels.loss.go_back_n import go_back_n
 from fabric_kernels.loss.link_retry import link_retry
 from fabric_kernels.noise.exponential import exponential
@@ -43,6 +44,7 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
         "generalised_pareto": generalised_pareto,
         "spikes": spikes,
     },
+    "jitter": {"barrier": barrier},
     "loss": {"go_back_n": go_back_n, "link_retry": link_retry},
     "exchange": {"additive": additive},
     "cooling": {"single_phase": single_phase, "air": air},

@@ -5,7 +5,7 @@ from typing import Any
 __version__ = "0.1.0"
 __all__ = ["load_spec", "open", "run"]
 
-_HOME = {"load_spec": "fabricarlo.spec", "run": "fabricarlo.run", "open": "fabricarlo.reading"}
+_HOME = {"load_spec": "fabricarlo.spec", "run": "fabricarlo.running", "open": "fabricarlo.reading"}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 from fabric_kernels import catalogue
 from fabric_kernels.quantity import Quantity
-
 from fabricarlo.sweep import Settings
 from fabricarlo.written.document import Document, Key, parse
 from fabricarlo.written.names import declared, unknown

@@ -67,7 +67,7 @@ def run(
     """Run a sweep into a store, or go on where it stopped."""
     share = _share(process)
     from fabricarlo.progress import reporter
-    from fabricarlo.run import run as run_sweep
+    from fabricarlo.running import run as run_sweep
 
     run_sweep(
         spec,

@@ -3,7 +3,6 @@
 from typing import Any
 
 from fabric_kernels.quantity import Quantity
-
 from fabricarlo import laws
 from fabricarlo.catalog import presets
 from fabricarlo.spec.structure import Spec

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from fabricarlo.errors import StoreError
 from fabricarlo.reading import open as open_tree
 from fabricarlo.units import readable
+
+WIDTH = 400  # a folded table of numbers cannot be read: let the terminal fold lines, if it must
 
 
 def outputs_of(summary: xr.Dataset) -> list[str]:
@@ -29,7 +32,7 @@ def show_store(path: Path, wanted: list[str]) -> None:
         have = ", ".join(outputs) or "none yet: the sweep is not finished, run it again to go on"
         asked = f"has no output {', '.join(unknown)}; it has {have}" if unknown else f"has {have}"
         raise StoreError(f"{path} {asked}.")
-    console = Console()
+    console, wide = Console(), Console(width=WIDTH)
     attrs = summary.attrs
     state = "" if attrs.get("state") == "finished" else "  (NOT FINISHED: the table is of an earlier state)"
     console.print(
@@ -39,7 +42,7 @@ def show_store(path: Path, wanted: list[str]) -> None:
     if attrs.get("description"):
         console.print(str(attrs["description"]).strip(), highlight=False)
     for name in wanted or outputs:
-        console.print(_table(summary, name))
+        wide.print(_table(summary, name))
 
 
 def _cells(summary: xr.Dataset, over: tuple[str, ...]) -> list[dict[str, int]]:
@@ -62,24 +65,28 @@ def _number_table(summary: xr.Dataset, name: str) -> Table:
     values, mean = summary[name], summary[f"{name}_mean"]
     axes = tuple(map(str, mean.dims))
     unit = values.attrs["units"]
-    table = Table(title=f"{name}: {values.attrs['long_name'].rpartition(':')[0]}", title_justify="left")
+    table = _empty(f"{name} ({unit}): {values.attrs['long_name'].rpartition(':')[0]}")
     for axis in axes:
-        table.add_column(axis)
-    for heading in ("mean", "95 % of mean", *(f"p{100 * q:g}" for q in summary["quantile"].values), "not finite"):
-        table.add_column(heading, justify="right")
+        table.add_column(axis, no_wrap=True)
+    quantiles = (f"p{100 * q:g}" for q in summary["quantile"].values)
+    for heading in ("mean", "± 95 %", *quantiles, "not finite"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for cell in _cells(summary, axes):
         low, high = summary[f"{name}_mean_interval"].isel(cell).values
-        interval = "-" if np.isnan(low) else f"± {readable((high - low) / 2, _difference(unit))}"
-        numbers = [readable(float(v), unit, 6) for v in values.isel(cell).values]
+        half = "-" if np.isnan(low) else f"{(high - low) / 2:.2g}"
+        numbers = [_number(v) for v in values.isel(cell).values]
         bad = summary[f"{name}_nonfinite"].isel(cell).item()
         labels = [_label(summary, a, k) for a, k in cell.items()]
-        row = [*labels, readable(float(mean.isel(cell)), unit, 6), interval, *numbers, f"{bad:,.0f}"]
-        table.add_row(*row)
+        table.add_row(*labels, _number(mean.isel(cell).item()), half, *numbers, f"{bad:,.0f}")
     return table
 
 
-def _difference(unit: str) -> str:
-    return "K" if unit == "degC" else unit
+def _number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _empty(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
 
 
 def _flag_table(summary: xr.Dataset, name: str) -> Table:
@@ -87,9 +94,9 @@ def _flag_table(summary: xr.Dataset, name: str) -> Table:
     axes = tuple(str(d) for d in shares.dims if d != flag)
     meanings = summary[flag].attrs["flag_meanings"].split()
     seen = [k for k in range(len(meanings)) if float(shares.isel({flag: k}).max()) > 0]
-    table = Table(title=f"{name}: {shares.attrs['long_name']}", title_justify="left")
+    table = _empty(f"{name}: {shares.attrs['long_name']}")
     for heading in (*axes, *(meanings[k] for k in seen)):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=True)
     for cell in _cells(summary, axes):
         labels = [_label(summary, a, k) for a, k in cell.items()]
         table.add_row(*labels, *(f"{float(shares.isel(cell | {flag: k})):.4%}" for k in seen))

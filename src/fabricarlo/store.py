@@ -174,7 +174,10 @@ class SampleWriter:
         grid = grid[first]
         if array.is_flag:
             return grid.astype(np.int8)
-        return rounded(grid, keep.mantissa_bits) if keep.mantissa_bits else grid
+        if keep.mantissa_bits:
+            return rounded(grid, keep.mantissa_bits)
+        # a store in memory keeps the very array it is given, and the buffer is used again
+        return grid.copy() if self.store.path is None else grid
 
     def damaged(self, blocks: dict[int, Written]) -> set[int]:
         """Blocks with a chunk that is missing or has another size than was written."""

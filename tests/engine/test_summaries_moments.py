@@ -1,6 +1,7 @@
 """Moments: exact to float64, and the same bits for any order and any split of the blocks."""
 
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -67,9 +68,7 @@ def test_any_order_and_any_grouping_of_blocks_gives_the_same_bits(
     blocks = block_nodes()
     shuffled = [blocks[k] for k in order]
     edges = [0, *sorted(set(cuts)), BLOCKS]
-    groups = [
-        joined(shuffled[a:b]) for a, b in zip(edges, edges[1:], strict=False)
-    ]
+    groups = [joined(shuffled[a:b]) for a, b in pairwise(edges)]
     nodes, expected = joined(groups), joined(blocks)
     assert list(nodes) == list(expected) == [(4, 0), (2, 4), (0, 20)]
     assert all(nodes[k].tobytes() == expected[k].tobytes() for k in nodes)

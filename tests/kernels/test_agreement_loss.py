@@ -137,7 +137,7 @@ def test_many_losses_cost_their_square_root(expected: float) -> None:
 def test_mean_stall_is_that_of_a_ring_without_barrier(expected: float) -> None:
     generator = np.random.default_rng(42)
     events = packet_loss.ring_stalls(64, expected, 4000, generator, repeated=True)
-    points = (np.arange(2000) + 0.5) / 2000
+    points = (np.arange(1000) + 0.5) / 1000
     upper = points > 0.5
     lost = (upper, np.where(upper, 1 - points, points))
     given = NO_TIMER | {"fabric_steps": 126.0, "fabric_messages": 64.0}

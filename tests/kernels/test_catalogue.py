@@ -108,6 +108,16 @@ def fields(answered: Any) -> dict[str, jax.Array]:
     return {name: getattr(answered, name) for name in quantities(type(answered))}
 
 
+def endless(arguments: dict[str, Any]) -> np.ndarray:
+    """Lanes of a step without work or with a stopped clock: its efficiency or time has no value."""
+    lanes = np.zeros(LANES, bool)
+    for record in arguments.values():
+        for name in ("slowest_clock_fraction", "full_clock_compute_time"):
+            if hasattr(record, name):
+                lanes |= np.asarray(getattr(record, name))[0] == 0
+    return lanes
+
+
 def run(question: str, name: str, arguments: dict[str, Any]) -> dict[str, np.ndarray]:
     answered = jax.jit(ANSWERS[question][name])(**arguments)
     return {field: np.asarray(value) for field, value in fields(answered).items()}
@@ -158,6 +168,8 @@ def test_gives_every_declared_field_in_the_shape_of_the_lanes(question: str, nam
 def test_is_finite_on_the_corners_of_its_bounds(question: str, name: str):
     arguments = at_corners(question, name)
     may_fail = refused(question, name, arguments)
+    if question == "step":
+        may_fail |= endless(arguments)
     assert may_fail.mean() < 0.9
     for field, value in run(question, name, arguments).items():
         bad = ~np.isfinite(value[0]) & ~may_fail
@@ -176,9 +188,8 @@ def test_has_a_finite_gradient(question: str, name: str):
         answered = ANSWERS[question][name](**records, **uniforms)
         return sum((jnp.sum(value) for value in fields(answered).values()), jnp.float32(0))
 
-    slopes = jax.tree.leaves(jax.jit(jax.grad(total))(arguments))
-    if not quantities(stage.answers):
-        assert not any(np.any(slope) for slope in slopes)
+    # not jitted: compiling the gradient of a solver takes longer than running it
+    slopes = jax.tree.leaves(jax.grad(total)(arguments))
     assert all(np.isfinite(slope).all() for slope in slopes)
 
 

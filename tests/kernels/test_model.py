@@ -58,7 +58,7 @@ def cake(kitchen: Kitchen, luck: Annotated[DeepUniform, "luck"]) -> Cake:
 
 
 GIVEN = {"power": jnp.float32(2000), "mass": jnp.float32(1)}
-HALF = Uniform(jnp.asarray(False), jnp.float32(0.5))
+HALF = Uniform(upper=jnp.zeros((), bool), distance=jnp.float32(0.5))
 UNIFORMS = {"test_model.patience": HALF, "test_model.luck": HALF}
 
 

@@ -68,7 +68,8 @@ def test_a_default_without_a_source_is_refused():
 
 def test_an_abstract_answer_has_no_quantities_of_its_own():
     class Drink(abc.ABC):
-        """Tea or coffee."""
+        @abc.abstractmethod
+        def sip(self) -> None: ...
 
     assert quantities(Drink) == {}
 

@@ -136,7 +136,7 @@ def two_group_quantile(
         return _root(excess, 1e-3, 1e3)
 
 
-def _distribution(law: str, parameters: Parameters) -> "stats.rv_frozen":
+def distribution(law: str, parameters: Parameters) -> "stats.rv_frozen":
     """The SciPy distribution of a law."""
     if law in ("exp", "shifted_exp"):
         return stats.expon(loc=parameters.get("shift", 0.0), scale=parameters["scale"])
@@ -155,13 +155,13 @@ def _distribution(law: str, parameters: Parameters) -> "stats.rv_frozen":
 
 def _largest(law: str, parameters: Parameters, count: float) -> Callable[[float], float]:
     """Float64 map from the exponential variate E to the largest of `count` draws."""
-    distribution = _distribution(law, parameters)
+    single = distribution(law, parameters)
 
     def largest(variate: float) -> float:
         rate = variate / count
         if rate > math.log(2):
-            return float(distribution.ppf(math.exp(-rate)))
-        return float(distribution.isf(-math.expm1(-rate)))
+            return float(single.ppf(math.exp(-rate)))
+        return float(single.isf(-math.expm1(-rate)))
 
     return largest
 

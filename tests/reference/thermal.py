@@ -198,11 +198,15 @@ def plate_part(loop: Plate, spreads: Spreads, scores: NDArray[np.float64]) -> Pl
 
 
 def air_part(rack: Air, spreads: Spreads, scores: NDArray[np.float64]) -> Air:
-    """One part's share of an air-cooled rack."""
+    """One part's share of an air-cooled rack.
+
+    As for a plate, the flow of a part acts on its stream and on its convection: a part with a
+    larger flow stands as if fewer GPUs shared the rack's air.
+    """
     return replace(
         rack,
         supply=rack.supply + spreads.inlet * scores[3],
-        airflow=rack.airflow * math.exp(spreads.flow * scores[4]),
+        gpus=rack.gpus / math.exp(spreads.flow * scores[4]),
         heatsink=rack.heatsink * math.exp(spreads.resistance * scores[0]),
     )
 

@@ -6,8 +6,7 @@ from jax import Array
 
 from fabric_kernels.maths.order_statistics import SMALLEST, Level
 
-SERIES_TERMS = 48
-FRACTION_LEVELS = 32
+TERMS = 40
 NEWTON_STEPS = 4
 
 
@@ -44,20 +43,17 @@ def gamma_exponent(value: Array, shape: Array) -> Array:
 def _log_tails(point: Array, shape: Array) -> tuple[Array, Array, Array, Array]:
     """log F and log(1 - F) at t = log(x / shape), and the slopes d log F, -d log(1 - F) by dt.
 
-    The series for x < shape + 0.3, else the continued fraction (Abramowitz and Stegun 6.5.29 and
+    The series for x < shape + 0.6, else the continued fraction (Abramowitz and Stegun 6.5.29 and
     6.5.31); the other tail by complement, which is then not small.
     """
     value = shape * jnp.exp(point)
     log_density = _log_density(point, shape)  # of t
-    series = value < shape + 0.3
-    below = _series(jnp.where(series, value, shape), shape) / shape
-    above = _fraction(jnp.where(series, shape + 0.3, value), shape)
-    log_tail = log_density + jnp.log(jnp.where(series, below, above))
-    tail = jnp.exp(log_tail)
-    other = jnp.log1p(-jnp.minimum(tail, 1.0 - 1e-6))
-    # slope of the logarithm: density over tail, free of the density on its own side
-    own = 1.0 / jnp.where(series, below, above)
-    across = jnp.exp(log_density - other)
+    series = value < shape + 0.6
+    ratio = _tail_over_density(value, shape, series)
+    log_tail = log_density + jnp.log(ratio)
+    other = jnp.log1p(-jnp.minimum(jnp.exp(log_tail), 1.0 - 1e-6))
+    # slope of a logarithm: density over tail, free of the density on its own side
+    own, across = 1.0 / ratio, jnp.exp(log_density - other)
     return (
         jnp.where(series, log_tail, other),
         jnp.where(series, other, log_tail),
@@ -82,17 +78,17 @@ def _stirling_rest(shape: Array) -> Array:
     return jnp.where(shape < 6.0, direct, series)
 
 
-def _series(value: Array, shape: Array) -> Array:
-    """1 + x/(a+1) (1 + x/(a+2) (1 + ...)), innermost first."""
-    total = jnp.ones_like(value)
-    for term in range(SERIES_TERMS, 0, -1):
-        total = 1.0 + total * value / (shape + term)
-    return total
+def _tail_over_density(value: Array, shape: Array, series: Array) -> Array:
+    """Lower tail over density by the series where `series`, else upper tail by the fraction.
 
-
-def _fraction(value: Array, shape: Array) -> Array:
-    """1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), innermost first."""
-    total = value + (2 * FRACTION_LEVELS + 1) - shape
-    for depth in range(FRACTION_LEVELS, 0, -1):
-        total = value + (2 * depth - 1) - shape - depth * (depth - shape) / total
-    return 1.0 / total
+    (1 + x/(a+1) (1 + x/(a+2) (1 + ...))) / a and
+    1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), innermost first, in one chain: both are
+    b_n + (numerator over denominator), with a single division a level.
+    """
+    gap = value - shape
+    total = jnp.where(series, 1.0, gap + (2 * TERMS + 1))
+    for depth in range(TERMS, 0, -1):
+        numerator = jnp.where(series, total * value, depth * (shape - depth))
+        denominator = jnp.where(series, shape + depth, total)
+        total = jnp.where(series, 1.0, gap + (2 * depth - 1)) + numerator / denominator
+    return jnp.where(series, total, 1.0) / jnp.where(series, shape, total)

@@ -109,15 +109,12 @@ def moments_of_largest(
     def at(node: Array) -> Array:
         return largest(jnp.broadcast_to(node.astype(like.dtype), like.shape))
 
-    nodes, weights = jnp.asarray(EXPONENTIALS), jnp.asarray(WEIGHTS)
-    centre = at(nodes[0])
-
-    def add(sums: tuple[Array, Array], node: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
-        gap, weight = at(node[0]) - centre, node[1].astype(centre.dtype)
-        return (sums[0] + weight * gap, sums[1] + weight * gap * gap), None
-
-    start = (jnp.zeros_like(centre), jnp.zeros_like(centre))
-    (shift, square), _ = jax.lax.scan(
-        add, start, (nodes[1:], weights[1:]), unroll=len(EXPONENTIALS) if unrolled else 1
+    nodes = jnp.asarray(EXPONENTIALS)
+    values = [at(node) for node in nodes] if unrolled else list(jax.lax.map(at, nodes))
+    weighted = list(zip(WEIGHTS, values, strict=True))
+    mean = sum((weight * value for weight, value in weighted), jnp.zeros_like(values[0]))
+    square = sum(
+        (weight * (value - mean) * (value - mean) for weight, value in weighted),
+        jnp.zeros_like(mean),
     )
-    return centre + shift, jnp.sqrt(jnp.maximum(square - shift * shift, 0.0))
+    return mean, jnp.sqrt(square)

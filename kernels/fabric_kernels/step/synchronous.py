@@ -38,7 +38,8 @@ def synchronous(
     full_clock, share = workload.full_clock_compute_time, workload.bubble_share
     waiting = full_clock * _slowdown(job.compute_bound_share, cooling.slowest_clock_fraction)
     compute_time = full_clock + waiting
-    bubble = share * compute_time
+    # no bubble, even where the compute never ends
+    bubble = jnp.where(share > 0, share * compute_time, 0.0)
     step_time = compute_time + bubble + exchange.allreduce_time
     tokens = workload.tokens_per_step
     flops_per_token = 6 * job.parameters / (job.gpus * gpu.peak_flops)

@@ -1,7 +1,8 @@
 """Laws of random quantities: each the quantile function of one uniform number in (0, 1)."""
 
-from fabricarlo.laws.forms import LAWS, Form, LawError, LawKind, make
+from fabricarlo.laws.forms import LAWS, Form, LawKind
 from fabricarlo.laws.law import Law, Parameter
+from fabricarlo.laws.make import LawError, make
 from fabricarlo.laws.quantiles import Prepared, Signature, quantile
 
 __all__ = [

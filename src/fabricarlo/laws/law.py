@@ -29,6 +29,7 @@ class Law:
     parameters: tuple[tuple[str, Parameter], ...]
 
     def __getitem__(self, name: str) -> Any:
+        """A parameter: a float, or a tuple of them."""
         return dict(self.parameters)[name]
 
     @property
@@ -102,36 +103,40 @@ _BY_HAND = {
 
 
 def _scipy(law: Law) -> Any:
-    """The law as scipy knows it, in float64."""
+    """The law as scipy knows it, in float64: (family, shapes..., location, scale)."""
     from scipy import stats
 
-    p = dict(law.parameters)
+    if {"low", "high"} <= {name for name, _ in law.parameters}:
+        return _between(law, stats)
+    match law.kind:
+        case "normal":
+            return stats.norm(law["mean"], law["deviation"])
+        case "lognormal":
+            return stats.lognorm(law["sigma"], 0, law["median"])
+        case "gamma":
+            return stats.gamma(law["shape"], 0, law["scale"])
+        case "weibull":
+            return stats.weibull_min(law["shape"], 0, law["scale"])
+        case "generalised_pareto":
+            return stats.genpareto(law["shape"], law["location"], law["scale"])
+        case _:
+            return stats.expon(law["location"], law["scale"])
+
+
+def _between(law: Law, stats: Any) -> Any:
+    low, width = law["low"], law["high"] - law["low"]
     match law.kind:
         case "uniform":
-            return stats.uniform(p["low"], p["high"] - p["low"])
+            return stats.uniform(low, width)
         case "loguniform":
-            return stats.loguniform(p["low"], p["high"])
-        case "normal":
-            return stats.norm(p["mean"], p["deviation"])
+            return stats.loguniform(low, law["high"])
         case "truncated_normal":
-            ends = ((p[end] - p["mean"]) / p["deviation"] for end in ("low", "high"))
-            return stats.truncnorm(*ends, p["mean"], p["deviation"])
-        case "lognormal":
-            return stats.lognorm(p["sigma"], 0, p["median"])
-        case "weibull":
-            return stats.weibull_min(p["shape"], 0, p["scale"])
+            ends = ((law[end] - law["mean"]) / law["deviation"] for end in ("low", "high"))
+            return stats.truncnorm(*ends, law["mean"], law["deviation"])
         case "triangular":
-            width = p["high"] - p["low"]
-            return stats.triang((p["mode"] - p["low"]) / width, p["low"], width)
-        case "generalised_pareto":
-            return stats.genpareto(p["shape"], p["location"], p["scale"])
-        case "shifted_exponential":
-            return stats.expon(p["location"], p["scale"])
-        case "gamma":
-            return stats.gamma(p["shape"], 0, p["scale"])
+            return stats.triang((law["mode"] - low) / width, low, width)
         case _:
-            alpha, beta = tables.beta_shapes(p)
-            return stats.beta(alpha, beta, p["low"], p["high"] - p["low"])
+            return stats.beta(*tables.beta_shapes(dict(law.parameters)), low, width)
 
 
 def _as_they_are(law: Law) -> dict[str, Any]:

@@ -7,9 +7,10 @@ in a deep uniform) is as good as one of 1/2. Everything is a closed form but the
 from collections.abc import Callable, Mapping
 
 import jax.numpy as jnp
+from jax import Array
+
 from fabric_kernels.maths.normal import normal_quantile
 from fabric_kernels.uniform import Uniform
-from jax import Array
 
 Signature = tuple[str | int, ...]
 Prepared = Mapping[str, Array]

@@ -37,9 +37,10 @@ def gamma(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def beta_shapes(parameters: dict[str, Any]) -> tuple[float, float]:
-    """Both shapes of a beta law; a PERT law is the beta law with mean (low + k mode + high)/(k + 2).
+    """Both shapes of a beta law, also of a PERT law.
 
-    Source: D. G. Malcolm et al., Operations Research 7 (1959), with k = 4.
+    A PERT law of weight k is the beta law with mean (low + k mode + high) / (k + 2). Source:
+    D. G. Malcolm et al., Operations Research 7 (1959), with k = 4.
     """
     if "alpha" in parameters:
         return parameters["alpha"], parameters["beta"]

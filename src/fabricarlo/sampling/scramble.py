@@ -27,8 +27,9 @@ def scramble(reversed_words: Array, key: tuple[Array, Array]) -> Array:
     better LK hash", 2021. Theirs has one 32-bit key whose lowest bit alone decides the top digit.
     Ours adds a second key word and multiplier, and draws both words by Threefry from all 64 bits.
 
-    Over keys the flips of any two nodes are independent, as the variance of a scrambled net needs;
-    those of three or more are only nearly so (correlation up to 0.02 in the upper five levels).
+    The variance of a scrambled net needs the flips of any two nodes to be independent over keys. No
+    correlation was found (below 0.005 among the 63 upper nodes over 2^20 keys). Those of three or
+    more are not quite independent (correlation up to 0.02 in the upper five levels).
     Key words broadcast against the words; the schedule costs nothing where they are [replicate, 1].
     """
     reserved = jnp.full_like(key[0], RESERVED)

@@ -1,5 +1,7 @@
 """Sobol' points, addressable by index."""
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -42,7 +44,7 @@ def bit_reversed(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
 _REVERSED = bit_reversed(DIRECTIONS)
 
 
-def reversed_words(index: Array, dimensions: NDArray[np.integer]) -> Array:
+def reversed_words(index: Array, dimensions: NDArray[np.integer] | Sequence[int]) -> Array:
     """Sobol' integers of the points `index`, bits reversed: uint32 [dimension, column].
 
         x(n) = xor of v_k over the bits k of n that are 1,  u = x 2^-32

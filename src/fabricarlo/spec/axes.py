@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabric_kernels.quantity import Quantity
-
 from fabricarlo.catalog import presets
 from fabricarlo.sweep import Axis, Settings
 from fabricarlo.units import readable

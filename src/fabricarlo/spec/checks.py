@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from fabric_kernels.quantity import Quantity
-
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
 from fabricarlo.written.document import Document
 from fabricarlo.written.values import outside

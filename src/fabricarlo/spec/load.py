@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from fabric_kernels.quantity import Quantity
 from pydantic import BaseModel, ValidationError
 
+from fabric_kernels.quantity import Quantity
 from fabricarlo.catalog import presets
 from fabricarlo.errors import SpecError
 from fabricarlo.spec import checks
@@ -124,8 +124,6 @@ def _choices(block: type[BaseModel], key: Key) -> str:
 def _sweep(document: Document, spec: Spec, known: dict[str, Quantity], text: str) -> Sweep:
     base = _base(document, spec.base)
     fixed = merged(base, settings(document, ("set",), spec.set, known))
-    keep = spec.keep
-    every = 1 if isinstance(keep.samples, bool) else keep.samples.every
     drawn = draws(document, ("draws",), spec.draws, known)
     outputs = chosen(document, ("outputs",), spec.outputs, "a quantity", known, SEE)
     if not spec.outputs:
@@ -146,16 +144,20 @@ def _sweep(document: Document, spec: Spec, known: dict[str, Quantity], text: str
         ),
         design=spec.design,
         steps=spec.steps,
-        keep=Keep(
-            samples=keep.samples is not False,
-            every=every,
-            quantiles=tuple(keep.quantiles),
-            codec=keep.codec,
-            mantissa_bits=keep.mantissa_bits,
-        ),
+        keep=_keep(spec.keep),
         description=spec.description,
         text=text,
         path="" if document.name == "spec" else document.name,
+    )
+
+
+def _keep(block: KeepBlock) -> Keep:
+    return Keep(
+        samples=block.samples is not False,
+        every=1 if isinstance(block.samples, bool) else block.samples.every,
+        quantiles=tuple(block.quantiles),
+        codec=block.codec,
+        mantissa_bits=block.mantissa_bits,
     )
 
 

@@ -3,6 +3,7 @@
 Names, units, bounds and laws are checked later; here only what pydantic can say by itself.
 """
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -13,7 +14,7 @@ MOST_SAMPLES = 2**52
 
 def _real(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("is no number")
+        raise ValueError("is no number")  # noqa: TRY004 (pydantic reports a ValueError only)
     return value
 
 
@@ -21,7 +22,7 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 1e6 is a float in YAML
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("is not a whole number")
+        raise ValueError("is not a whole number")  # noqa: TRY004
     return value
 
 
@@ -37,7 +38,7 @@ def _shares(values: list[float]) -> list[float]:
     for value in values:
         if not 0 < value < 1:
             raise ValueError(f"has {value:g}; a quantile lies between 0 and 1, both excluded")
-    if any(a >= b for a, b in zip(values, values[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(values)):
         raise ValueError("does not increase; sort it, each quantile once")
     return values
 
@@ -73,7 +74,7 @@ class KeepBlock(Block):
     """What the store keeps."""
 
     samples: Annotated[bool | EveryBlock, BeforeValidator(_kept)] = Field(
-        False, description="true: all, false: none, {every: k}: each k-th"
+        default=False, description="true: all, false: none, {every: k}: each k-th"
     )
     quantiles: Annotated[list[Real], AfterValidator(_shares)] = Field(
         [0.01, 0.5, 0.9, 0.99, 0.999], description="which quantiles the dataset shows"
@@ -114,4 +115,6 @@ class Spec(Block):
     design: Literal["sensitivity"] | None = Field(None, description="adds Saltelli's matrices")
     steps: Whole = Field(1, description="synchronous steps per sample", ge=1)
     outputs: Names = Field(description="quantities that the dataset holds")
-    keep: KeepBlock = Field(KeepBlock(), description="what the store keeps")
+    keep: KeepBlock = Field(
+        default_factory=lambda: KeepBlock.model_validate({}), description="what the store keeps"
+    )

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 MANTISSA_BITS = 11
 LAST_BIN = 254 * 2**MANTISSA_BITS + 1
 NOT_FINITE = 0x7F800000  # the magnitude key of infinity; NaN lies above it
+FIRST_NORMAL = 0x00800000  # the magnitude key of 2^-126
 
 _SHIFT = 23 - MANTISSA_BITS
-_FIRST_NORMAL = 0x00800000
 _FIRST_NORMAL_BIN = 2
-_OFFSET = (_FIRST_NORMAL >> _SHIFT) - _FIRST_NORMAL_BIN
+_OFFSET = (FIRST_NORMAL >> _SHIFT) - _FIRST_NORMAL_BIN
 
 # int32 of NumPy or of JAX: both run the same operators below, hence the same bits
 _Integers = Any
@@ -41,7 +41,7 @@ def bin_of_key(key: _Integers) -> _Integers:
     """The bin (int32) of a finite value, by its key."""
     sign = key >> 31
     magnitude = (key ^ sign) - sign
-    normal = -(magnitude >= _FIRST_NORMAL).astype(np.int32)
+    normal = -(magnitude >= FIRST_NORMAL).astype(np.int32)
     subnormal = (magnitude > 0).astype(np.int32)
     unsigned = (normal & ((magnitude >> _SHIFT) - _OFFSET)) | (~normal & subnormal)
     return (unsigned ^ sign) - sign

@@ -26,6 +26,10 @@ from fabricarlo.summaries.state import Part
 _SAMPLED = 4096  # values of the first tile that place a window
 
 
+KeysAndCounts = tuple[NDArray[np.int64], NDArray[np.int64]]
+_NOTHING: KeysAndCounts = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 class Tile(NamedTuple):
     """One tile of a large cell."""
 
@@ -59,7 +63,7 @@ class CellSummary:
         self._waiting: tuple[Tile, TileStatistics] | None = None
         self._candidates = Candidates(len(outputs), programs.shape)
         self._moments: dict[int, Moments] = {}  # first column -> of that tile
-        self._outside: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # keys, counts
+        self._outside: list[KeysAndCounts] = []
         rows = (len(outputs), programs.shape.replicates)
         self._count = np.zeros(rows, np.int64)
         self._nonfinite = np.zeros(rows, np.int64)
@@ -154,32 +158,31 @@ class CellSummary:
         return part
 
     def _histogram(self) -> Histogram:
-        keys, counts = map(list, zip(*self._outside, strict=True)) if self._outside else ([], [])
+        rows = self._count.size
+        windows, others = [_NOTHING], [_NOTHING, *self._outside]
         for accumulators in self._accumulators.values():
             for output, array in enumerate(accumulators.histograms):
-                found = self._occupied(output, np.asarray(array))
-                keys.append(found[0])
-                counts.append(found[1])
-        nothing = np.zeros(0, np.int64)
-        rows = self._count.size
-        return histogram_of(
-            np.concatenate([nothing, *keys]), np.concatenate([nothing, *counts]), rows
-        )
+                table = np.asarray(array).reshape(-1, SLOTS)
+                windows.append(self._occupied(output, table))
+                others.append(self._zeros(output, table))
+        # the windows are one ascending run on each device: the few others become one too
+        few = histogram_of(*_joined(others), rows)
+        return histogram_of(*_joined([*windows, (few.keys(), few.counts)]), rows)
 
-    def _occupied(
-        self, output: int, flat: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Keys and counts of the occupied slots; only the range that occurred is looked at."""
-        base, replicates = int(self._bases[output]), self._count.shape[1]
-        table = flat.reshape(replicates, SLOTS)
+    def _occupied(self, output: int, table: NDArray[np.int32]) -> KeysAndCounts:
+        """Of the occupied slots; only the range that occurred is looked at."""
+        base = int(self._bases[output])
         ends = bin_of_key(np.array([self._lowest[output], self._highest[output]], np.int32))
         start, stop = np.clip(ends - base + [0, 1], 0, WINDOW)
-        row, place = np.nonzero(table[:, start:stop])
-        keys = keys_of(row + output * replicates, place + (base + start))
-        zero = np.flatnonzero(table[:, ZERO_SLOT])
-        zero_keys = keys_of(zero + output * replicates, np.zeros_like(zero))
-        counts = [table[row, place + start], table[zero, ZERO_SLOT]]
-        return np.concatenate([keys, zero_keys]), np.concatenate(counts).astype(np.int64)
+        counts = table[:, start:stop]
+        row, place = np.divmod(np.flatnonzero(counts != 0), max(1, stop - start))
+        keys = keys_of(row + output * len(table), place + (base + start))
+        return keys, counts[row, place].astype(np.int64)
+
+    def _zeros(self, output: int, table: NDArray[np.int32]) -> KeysAndCounts:
+        row = np.flatnonzero(table[:, ZERO_SLOT])
+        keys = keys_of(row + output * len(table), np.zeros_like(row))
+        return keys, table[row, ZERO_SLOT].astype(np.int64)
 
     def _flag_counts(self) -> dict[str, NDArray[np.int64]]:
         found = {}
@@ -188,3 +191,8 @@ class CellSummary:
             each = [np.asarray(a.flags[number]) for a in self._accumulators.values()]
             found[name] = np.sum(each, axis=0, dtype=np.int64).reshape(shape)
         return found
+
+
+def _joined(several: list[KeysAndCounts]) -> KeysAndCounts:
+    keys, counts = zip(*several, strict=True)
+    return np.concatenate(keys), np.concatenate(counts)

@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from fabricarlo.summaries.bins import NOT_FINITE, bin_of_key, key_of_bits
+from fabricarlo.summaries.bins import FIRST_NORMAL, NOT_FINITE, bin_of_key, key_of_bits
 from fabricarlo.summaries.extremes import KEPT
 
 Device = Any  # jax.Device is a variable to type checkers
@@ -175,7 +175,9 @@ def _statistics(
 
     count = summed(finite.astype(jnp.int32))
     divisor = jnp.maximum(count, 1).astype(jnp.float64)
-    wide = jnp.where(finite, value.astype(jnp.float64), 0.0)
+    # some devices flush subnormals to zero when they convert: so all do
+    normal = finite & (jnp.abs(key) >= FIRST_NORMAL)
+    wide = jnp.where(normal, value.astype(jnp.float64), 0.0)
     mean = summed(wide) / divisor
     deviation = jnp.where(finite, wide - mean[:, None], 0.0)
     left_over = summed(deviation)

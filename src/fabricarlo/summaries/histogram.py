@@ -51,8 +51,10 @@ def histogram_of(keys: NDArray[np.int64], counts: NDArray[np.int64], rows: int) 
         # stable: a merge sort, which is fast on the few ascending runs that a merge brings
         order = np.argsort(keys, kind="stable")
         keys, counts = keys[order], counts[order]
-        starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        keys, counts = keys[starts], np.add.reduceat(counts, starts)
+        fresh = np.concatenate([[True], keys[1:] != keys[:-1]])
+        if not fresh.all():
+            starts = np.flatnonzero(fresh)
+            keys, counts = keys[starts], np.add.reduceat(counts, starts)
     offsets = np.searchsorted(keys, np.arange(rows + 1, dtype=np.int64) << _BIN_BITS)
     bins = (keys & (2**_BIN_BITS - 1)) - _BIN_ZERO
     return Histogram(offsets.astype(np.int64), bins.astype(np.int32), counts.astype(np.int64))

@@ -29,10 +29,11 @@ def merge_moments(left: Moments, right: Moments) -> Moments:
 
 
 def moments_of(values: NDArray[np.float32], finite: NDArray[np.bool_]) -> Moments:
-    """Moments along the last axis, masked, by two passes in float64."""
+    """Moments along the last axis, masked, by two passes in float64; subnormals count as zero."""
     count = finite.sum(axis=-1).astype(np.float64)
     divisor = np.maximum(count, 1.0)
-    wide = np.where(finite, values, np.float32(0)).astype(np.float64)
+    normal = finite & (np.abs(values) >= np.finfo(np.float32).tiny)
+    wide = np.where(normal, values, np.float32(0)).astype(np.float64)
     mean = wide.sum(axis=-1) / divisor
     deviation = np.where(finite, wide - mean[..., None], 0.0)
     # the second pass also sees what rounding left in the mean, and takes it out of both

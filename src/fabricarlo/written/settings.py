@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from fabric_kernels.quantity import Quantity
-
 from fabricarlo.sweep import Draw, Settings
 from fabricarlo.written import values
 from fabricarlo.written.document import Document, Key
 from fabricarlo.written.names import questions, unknown
-
 
 SEE = "fabricarlo list quantities"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from fabric_kernels.quantity import Quantity
-
 from fabricarlo import laws
 from fabricarlo.sweep import Draw, Relation
 from fabricarlo.units import UnitError, difference_unit, readable, to_si

@@ -1,0 +1,79 @@
+"""Chips, limits and media for the tests of cooling, and their operating points in numpy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fabric_kernels.cooling import LIMITS
+from fabric_kernels.cooling.chip import Chip, Limits, Medium, fold_temperature, power
+from fabric_kernels.cooling.electrothermal import OperatingPoint, operating_point
+
+CODE = {name: code for code, name in enumerate(LIMITS)}
+solve = jax.jit(operating_point)
+
+
+@jax.jit
+def described(
+    chip: Chip, limits: Limits, medium: Medium
+) -> tuple[OperatingPoint, jax.Array, jax.Array]:
+    """The point, the power that its temperature and clock imply, and its fold temperature."""
+    point = operating_point(chip, limits, medium)
+    drawn = power(chip, point.temperature, point.clock)
+    return point, drawn, fold_temperature(chip, medium, point.clock)
+
+
+Case = tuple[Chip, Limits, Medium]
+
+
+def cast(case: Case, dtype: type) -> Case:
+    return jax.tree.map(lambda x: jnp.asarray(x, dtype), case)
+
+
+def at(function: Callable[..., Any], case: Case, dtype: type = np.float64) -> Any:
+    """The result as float64 numpy, evaluated in `dtype`."""
+    with jax.enable_x64(dtype is np.float64):
+        return jax.tree.map(lambda x: np.asarray(x), function(*cast(case, dtype)))
+
+
+def random_cases(count: int, seed: int, *, hot: bool = False) -> Case:
+    """Chips, limits and media far beyond any product, a third tripped; `hot` ones run away."""
+    numbers = np.random.default_rng(seed)
+
+    def draw(low: float, high: float) -> np.ndarray:
+        return numbers.uniform(low, high, count)
+
+    tdp = np.exp(draw(np.log(200), np.log(1500)))
+    chip = Chip(
+        idle_power=tdp * draw(0.05, 0.2),
+        leakage=tdp * (draw(0.2, 0.4) if hot else draw(0.03, 0.3)),
+        leakage_reference=np.full(count, 65.0),
+        leakage_coefficient=draw(0.03, 0.05) if hot else draw(0.005, 0.035),
+        dynamic_power=tdp * draw(0.3, 1.2),
+        minimum_voltage=draw(0.6, 0.9),
+        voltage_slope=draw(0.3, 0.95),
+        minimum_clock=draw(0.1, 0.4),
+    )
+    limit = draw(110, 140) if hot else draw(75, 100)
+    limits = Limits(tdp * draw(0.5, 1.2), limit, limit + draw(3, 15))
+    medium = Medium(draw(15, 60), np.exp(draw(np.log(0.015), np.log(1.5))))
+    return chip, limits, medium
+
+
+def joined(*parts: Case) -> Case:
+    return jax.tree.map(lambda *values: np.concatenate(values), *parts)
+
+
+def thermal_chip(idle: float, leakage: float, dynamic: float, growth: float = 0.02) -> Chip:
+    return Chip(idle, leakage, 65.0, growth, dynamic, 0.72, 0.8, 0.2)
+
+
+def of_design(design: float, inlet: float | list[float], resistance: float) -> Case:
+    """A chip of the default shares of its design power."""
+    chip = thermal_chip(0.15 * design, 0.1 * design, 0.85 * design)
+    return chip, Limits(design, 87.0, 95.0), Medium(np.asarray(inlet), resistance)
+
+
+SOME = joined(random_cases(250, 1), random_cases(50, 3, hot=True))
