@@ -188,7 +188,8 @@ def dieharder(layout: str, tests: dict[int, int]) -> Iterator[Result]:
     for test, rows in tests.items():
         command = ["dieharder", "-g", "200", "-d", str(test), "-p", str(rows), "-c", ","]
         command += ["-D", "test_name", "-D", "ntuple", "-D", "pvalues"]
-        with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as run:
+        # unbuffered: a buffer would be flushed into the closed pipe at the end
+        with subprocess.Popen(command, bufsize=0, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as run:
             if run.stdin is None or run.stdout is None:
                 raise RuntimeError(f"{command}: no pipe to dieharder")
             with suppress(BrokenPipeError):

@@ -131,11 +131,20 @@ class Session:
 
     def _enter(self, reporter: Reporter) -> None:
         """Create or extend the store, now that this process holds it."""
-        self.meta = self.store.meta() if self.meta is None and self.share[1] > 1 else self.meta
-        if self.meta is None:
+        self.meta = self.store.meta()  # again: another process may have been faster
+        if self.meta is not None:
+            self._accept(self.meta)
+            layout = (self.meta["block"], self.meta["tile"])
+            if layout != (self.plan.layout.block, self.plan.layout.tile):
+                raise StoreError(
+                    f"{self.store.name} was begun just now with blocks of {layout[0]}: run the same "
+                    "command again."
+                )
+        if self.meta is None or not self.meta["created"]:
             reporter.phase("compiling")
-            facts = self._facts()
-            self.store.create(self.plan, facts | {"probe": self.engine.probe()})
+            probe = self.engine.probe()
+            self._check_probe(probe)
+            self.store.create(self.plan, self._facts() | {"probe": probe})
         elif self.meta["samples"] < self.plan.layout.samples:
             reporter.phase("compiling")
             probe = self.engine.probe()

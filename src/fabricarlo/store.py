@@ -46,25 +46,31 @@ class SweepStore:
         data = self.objects.get(PLAN)
         if data is not None:
             return json.loads(data)
-        if self.path is not None and Path(self.path).is_dir() and any(Path(self.path).iterdir()):
+        if self.path is not None and Path(self.path).is_dir() and not self._is_ours(Path(self.path)):
             raise StoreError(
                 f"{self.path} is not empty and holds no fabricarlo store; choose another --out, or "
                 "remove it yourself."
             )
         return None
 
+    def _is_ours(self, path: Path) -> bool:
+        """Whether a directory is empty, or was left by a run that died before it had a plan."""
+        return not any(path.iterdir()) or bool(self.objects.keys("_run/processes/"))
+
     def create(self, plan: Plan, facts: dict[str, Any]) -> None:
         """An empty store of this plan."""
         self._writable()
         keep = plan.sweep.keep
-        # nothing is deleted here: of several processes that start at once each writes the same
+        # The plan comes first, so that arrays never lie here without one. Nothing is deleted: of
+        # several processes that start at once, or after each other's death, each writes the same.
+        self.put_meta(plan, facts | {"created": False})
         root = zarr.open_group(self.target, mode="a")
         root.update_attributes(self._attributes(plan, facts))
         root.require_group("_run")
         write_axes(root, plan)
         if keep.samples:
             create_samples(root, plan)
-        self.put_meta(plan, facts)
+        self.put_meta(plan, facts | {"created": True})
 
     def put_meta(self, plan: Plan, facts: dict[str, Any]) -> None:
         """Record plan, layout and device: what a later process must agree with."""
@@ -117,7 +123,7 @@ class SweepStore:
                 stored = root[f"samples/{array.name}"]
                 assert isinstance(stored, zarr.Array)
                 stored.resize((*stored.shape[:-1], kept))
-        self.put_meta(plan, facts)
+        self.put_meta(plan, facts | {"created": True})
 
     def forget_consolidated(self, groups: Iterable[str]) -> None:
         """Drop consolidated metadata, which would hide later changes."""

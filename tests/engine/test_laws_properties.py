@@ -1,6 +1,7 @@
 """What holds for every law: order, support, mean, one program a signature, columns of a tile."""
 
 import math
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -57,7 +58,7 @@ def test_an_empirical_law_passes_through_its_points() -> None:
     probabilities = (0.0, 1e-6, 0.3, 0.5, 0.99, 1 - 2.0**-20, 1.0)
     values = (-3.0, -1.0, 0.0, 2.0, 2.5, 9.0, 100.0)
     law = make("empirical", {"probabilities": probabilities, "values": values})
-    middles = [(a + b) / 2 for a, b in zip(probabilities, probabilities[1:], strict=False)]
+    middles = [(a + b) / 2 for a, b in pairwise(probabilities)]
     for share in (*probabilities[1:-1], *middles):
         upper = share > 0.5
         distance = np.full(800, 1 - share if upper else share)

@@ -31,8 +31,8 @@ LAWS = [
         "shifted_exp", [{"shift": 5.0, "scale": 0.5}]),
     Law("weibull", {"weibull_noise_scale": [1.0] * 2, "weibull_noise_shape": [0.5, 1.5]},
         "weibull", [{"scale": 1.0, "k": 0.5}, {"scale": 1.0, "k": 1.5}]),
-    Law("gamma", {"gamma_noise_scale": [1.0] * 3, "gamma_noise_shape": [0.5, 4.0, 20.0]},
-        "gamma", [{"scale": 1.0, "shape": shape} for shape in (0.5, 4.0, 20.0)]),
+    Law("gamma", {"gamma_noise_scale": [1.0] * 2, "gamma_noise_shape": [0.5, 4.0]},
+        "gamma", [{"scale": 1.0, "shape": shape} for shape in (0.5, 4.0)]),
     Law("lognormal", {"lognormal_noise_median": [1.0] * 2, "lognormal_noise_sigma": [0.5, 1.5]},
         "lognormal", [{"mu": 0.0, "sigma": 0.5}, {"mu": 0.0, "sigma": 1.5}]),
     Law("normal", {"normal_noise_deviation": [1.0]}, "normal", [{"mean": 0.0, "sd": 1.0}]),
@@ -45,8 +45,8 @@ SPIKES = {
     "spike_minimum": [3.0], "spike_scale": [10.0],
 }  # fmt: skip
 SPIKY = {"mu": 0.0, "sigma": 0.25, "eps": 2.0**-10, "shift": 3.0, "scale": 10.0}
-COUNTS = (1, 8, 1024, 131_072, 10**9)
-VARIATES = (2.0**-30, 2.0**-10, 0.125, 0.6875, 2.0, 4.5, 13.5)  # exact in float32
+COUNTS = (1, 8, 1024, 10**9)
+VARIATES = (2.0**-30, 2.0**-10, 0.6875, 2.0, 13.5)  # exact in float32
 
 
 def noise(name: str, given: dict[str, Any], dtype: Any) -> Any:

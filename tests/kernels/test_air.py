@@ -26,18 +26,12 @@ H100 = {
 CAPACITY = 1191.772933 * 1.678172  # W/K of one rack
 
 
-LANES = 60  # one shape, so that each precision compiles once
+LANES = 60
 
 
 def cooled(*, dtype: type = np.float64, **changed: ArrayLike) -> dict[str, np.ndarray]:
-    given = dict(
-        zip({**H100, **changed}, np.broadcast_arrays(*({**H100, **changed}).values()), strict=True)
-    )
-    count = given["gpus"].size
-    padded = {name: np.resize(values, LANES) for name, values in given.items()}
-    uniforms = {"slowest": (np.zeros(LANES, bool), np.full(LANES, 0.5))}
-    found = answer("cooling", "air", padded, uniforms=uniforms, dtype=dtype)
-    return {name: values[:count] for name, values in found.items()}
+    median = {"slowest": (False, 0.5)}
+    return answer("cooling", "air", {**H100, **changed}, uniforms=median, dtype=dtype)
 
 
 def test_worked_rows():

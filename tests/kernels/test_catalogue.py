@@ -31,7 +31,7 @@ def middle(declared: Quantity) -> float:
     low, high = declared.bounds
     if declared.default is not None:
         return declared.default
-    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2 if high < 1e3 else 1.0
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2 if high < 1e3 else 100.0
 
 
 def records_of(kind: type) -> type:

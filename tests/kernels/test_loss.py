@@ -96,7 +96,7 @@ def test_any_loss_at_all_has_its_probability(loss_rate: float, groups: int):
 
 def mean_stall(scale: float = 1.0, **changes: object) -> float:
     """Mean over u of the fast stalls, in units of one; u is spread evenly."""
-    half = (np.arange(4096) + 0.5) / 8192
+    half = (np.arange(512) + 0.5) / 1024
     upper = np.repeat([True, False], half.size)
     found = stall(lost=(upper, np.tile(half, 2)), retransmission_timeout=1e-7, **changes)
     return scale * float(found.mean()) / ((FEEDBACK + 2) * PACKET_TIME)

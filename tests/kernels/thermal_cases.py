@@ -1,4 +1,4 @@
-"""Chips, limits and media for the tests of cooling, and their operating points in numpy."""
+"""Chips, media and clusters for the tests of cooling, and their operating points in numpy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from fabric_kernels.cooling import LIMITS
 from fabric_kernels.cooling.chip import Chip, Limits, Medium, fold_temperature, power
 from fabric_kernels.cooling.electrothermal import OperatingPoint, operating_point
+from tests.answers import answer
 
 CODE = {name: code for code, name in enumerate(LIMITS)}
 solve = jax.jit(operating_point)
@@ -77,3 +79,37 @@ def of_design(design: float, inlet: float | list[float], resistance: float) -> C
 
 
 SOME = joined(random_cases(250, 1), random_cases(50, 3, hot=True))
+
+
+LITRE_PER_MINUTE = 1e-3 / 60
+GB300 = {
+    "gpus": 72,
+    "parameters": 1e12,
+    "peak_flops": 1e15,
+    "thermal_design_power": 1400.0,
+    "power_cap": 1400.0,
+    "coolant_supply_temperature": 45.0,
+    "coolant_flow": 2.1 * LITRE_PER_MINUTE,
+    "activity": 1.0,
+    "resistance_spread": 0.08,
+    "leakage_spread": 0.2,
+    "dynamic_power_spread": 0.03,
+    "inlet_temperature_spread": 1.0,
+    "flow_spread": 0.07,
+}
+LANES = 256
+Lanes = NDArray[np.float64]
+
+
+def cooled(
+    upper: ArrayLike, distance: ArrayLike, *, dtype: type = np.float64, **changed: ArrayLike
+) -> dict[str, Lanes]:
+    uniforms = {"slowest": (upper, distance)}
+    return answer("cooling", "single_phase", {**GB300, **changed}, uniforms=uniforms, dtype=dtype)
+
+
+def slow(count: ArrayLike, uniform: ArrayLike = 0.5, **changed: ArrayLike) -> Lanes:
+    """Clock of the slowest of `count` at the uniform u."""
+    upper = np.asarray(uniform) > 0.5
+    distance = np.where(upper, 1 - np.asarray(uniform), uniform)
+    return cooled(upper, distance, gpus=count, **changed)["slowest_clock_fraction"]

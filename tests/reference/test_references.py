@@ -9,7 +9,14 @@ import pytest
 from scipy.stats import qmc
 
 from tests.agreement import assert_mean, assert_within_errors
-from tests.reference import event_hierarchical, event_ring, order_statistics, packet_loss, thermal
+from tests.reference import (
+    event_hierarchical,
+    event_ring,
+    order_statistics,
+    packet_loss,
+    step,
+    thermal,
+)
 from tests.reference import random_words as words
 from tests.tables import reference_table
 
@@ -204,3 +211,39 @@ def test_only_a_nested_scramble_is_taken_for_one() -> None:
     multiplied = [word * 2_654_435_761 % 2**32 for word in before]
     with pytest.raises(ValueError, match="flips both ways"):
         words.tree_flips(before, multiplied)
+
+
+CLUSTER = {
+    "gpus": 1024.0, "tensor_parallel": 8.0, "pipeline_parallel": 4.0, "nvlink_domain": 8.0,
+    "parameters": 1e12, "gradient_element_size": 2.0, "microbatches": 16.0, "microbatch_size": 1.0,
+    "sequence_length": 8192.0, "interleave": 1.0, "compute_efficiency": 0.5, "peak_flops": 1e15,
+    "compute_bound_share": 0.85, "nvlink_rate": 9e11, "nvlink_latency": 1e-6, "link_rate": 5e10,
+    "payload_fraction": 1.0, "routing_efficiency": 1.0, "oversubscription": 1.0,
+    "switch_latency": 3e-7, "adapter_latency": 1.5e-6, "error_correction_latency": 1.2e-7,
+    "cable_length": 30.0, "switch_radix": 64.0,
+}  # fmt: skip
+
+
+def test_step_worked_by_hand() -> None:
+    made = step.step(CLUSTER, step.Effects(slowest_clock_fraction=0.8), step.Overlap())
+    # 32 ranks, one a domain, exchange 62.5 GB over 50 GB/s: 2 x 31/32 x 1.25 s
+    assert made["step_time_bandwidth"] == pytest.approx(2 * 31 / 32 * 1.25)
+    # 32 x 16 x 8192 tokens, 6e12 flops each, on 1024 GPUs at half of 1e15
+    compute = 6e12 * 32 * 16 * 8192 / (1024 * 0.5e15)
+    assert made["step_time_compute"] == pytest.approx(compute)
+    # two tiers of 64 ports reach 2048: 4 links, 3 switches
+    hop = 1.5e-6 + 4 * (30 * 4.9e-9 + 1.2e-7) + 3 * 3e-7
+    assert made["step_time_latency"] == pytest.approx(62 * hop, rel=1e-6)
+    assert made["compute_time"] == pytest.approx(compute * (0.15 + 0.85 / 0.8))
+    assert made["bubble"] == pytest.approx(3 / 16 * made["compute_time"])
+
+
+def test_window_hides_all_but_the_last_bucket() -> None:
+    full = step.step(CLUSTER, step.Effects(), step.Overlap())["allreduce_time"]
+    for window, exposed in [(0.0, full), (full / 2, full / 2), (2 * full, full / 4)]:
+        made = step.step(CLUSTER, step.Effects(), step.Overlap(window, 4))
+        # four calls pay the latency four times: 0.1 % here
+        assert made["exposed_communication_time"] == pytest.approx(exposed, rel=2e-3)
+        assert sum(made[f"step_time_{part}"] for part in step.PARTS) == pytest.approx(
+            made["step_time"], rel=1e-14
+        )

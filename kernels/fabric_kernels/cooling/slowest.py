@@ -30,7 +30,7 @@ from fabric_kernels.cooling.chip import (
 )
 from fabric_kernels.inputs import Population
 
-SEARCHES = 3  # the clock is stationary along |z| = a: within 1e-5 of converged, see the tests
+SEARCHES = 3  # phi is stationary on |z| = a: within 1e-5 of converged, 2e-4 at wide spreads
 _FASTEST = 4.0  # clocks above 1 only steer the search
 
 

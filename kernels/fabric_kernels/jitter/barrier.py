@@ -29,9 +29,7 @@ def barrier(
     sums, which only centred noise has, count as 0.
     """
     exponential = exponential_variate(slowest) / workload.concurrent_groups
-    stall = sum_of_largest(
-        noise, collective.fabric_messages, collective.fabric_steps, exponential
-    )
+    stall = sum_of_largest(noise, collective.fabric_messages, collective.fabric_steps, exponential)
     return Jitter(jitter_stall=jnp.maximum(stall, 0.0))
 
 
@@ -53,7 +51,7 @@ def sum_of_largest(noise: HopNoise, count: Array, steps: Array, exponential: Arr
     """
     count, steps = jnp.maximum(count, 1.0), jnp.maximum(steps, 0.0)
     mean, deviation = noise.largest_moments(count)
-    scale = 1.0 / jnp.maximum(deviation, 1e-30)
+    scale = 1.0 / jnp.maximum(deviation, 1e-18)
     score = level_of_exponent(exponential).normal_score
     one = (noise.largest(count, exponential) - mean) * scale
     # at least one step, so that a sample without steps stays finite
@@ -70,6 +68,6 @@ def sum_of_largest(noise: HopNoise, count: Array, steps: Array, exponential: Arr
 def _norm_of_four(a: Array, b: Array) -> Array:
     """(a^4 + b^4)^(1/4) of two numbers >= 0, without overflow."""
     greater, lesser = jnp.maximum(a, b), jnp.minimum(a, b)
-    ratio = lesser / jnp.maximum(greater, 1e-30)
+    ratio = lesser / jnp.maximum(greater, 1e-9)  # its square must not underflow in a gradient
     square = ratio * ratio
     return greater * jnp.sqrt(jnp.sqrt(1.0 + square * square))

@@ -6,7 +6,7 @@ it is in the textbook form Q(u^(1/N)), which in float32 is infinite at N = 13107
 Source: transformation of the probability integral; David and Nagaraja, Order Statistics, ch. 2.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -111,10 +111,17 @@ def moments_of_largest(
 
     nodes = jnp.asarray(EXPONENTIALS)
     values = [at(node) for node in nodes] if unrolled else list(jax.lax.map(at, nodes))
-    weighted = list(zip(WEIGHTS, values, strict=True))
-    mean = sum((weight * value for weight, value in weighted), jnp.zeros_like(values[0]))
-    square = sum(
-        (weight * (value - mean) * (value - mean) for weight, value in weighted),
-        jnp.zeros_like(mean),
-    )
+    return weighted_moments(values, WEIGHTS)
+
+
+def weighted_moments(
+    values: Sequence[Array], weights: Sequence[Array | float]
+) -> tuple[Array, Array]:
+    """Mean and standard deviation of values that have these probabilities."""
+    mean, square = jnp.zeros_like(values[0]), jnp.zeros_like(values[0])
+    for value, weight in zip(values, weights, strict=True):
+        mean = mean + weight * value
+    for value, weight in zip(values, weights, strict=True):
+        gap = value - mean
+        square = square + weight * gap * gap
     return mean, jnp.sqrt(square)

@@ -50,8 +50,8 @@ def poisson_quantile(rate: Array, u: Uniform) -> Array:
 
     z the normal score of u: Temme's uniform expansion of the incomplete gamma function, inverted;
     Giles, ACM Trans. Math. Software 42(1), 2016 (from memory). Before rounding down its error is
-    below 2e-4 in float64; in float32 below 1e-3 + 3e-6 x sqrt(rate) |z| + 1e-7 n, so a count is
-    off by one with about that probability times its density, and counts above 2^24 are rounded.
+    below 1e-3 in float64 and 1e-3 + 3e-6 x sqrt(rate) |z| + 1e-7 n in float32, so a count is off
+    by one with about that probability times its density, and counts above 2^24 are rounded.
     Not differentiable: its gradient is 0, as that of a count is almost everywhere.
     """
     rate = stop_gradient(rate)

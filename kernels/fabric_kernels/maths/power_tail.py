@@ -96,8 +96,6 @@ def _trigamma(x: Array, square_of_step: Array) -> Array:
     """Second difference of log Gamma at x >= 4 over the step squared: trigamma to second order."""
     inverse = 1.0 / x
     square = inverse * inverse
-    trigamma = inverse * (
-        1.0 + 0.5 * inverse + square * (1 / 6 - square * (1 / 30 - square / 42))
-    )
+    trigamma = inverse * (1.0 + 0.5 * inverse + square * (1 / 6 - square * (1 / 30 - square / 42)))
     fourth = square * inverse * (2.0 + 3.0 * inverse + 2.0 * square)
     return trigamma + square_of_step / 12.0 * fourth

@@ -1,20 +1,26 @@
 """Hop noise that is lognormal with rare exponential spikes."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.scipy.special import erfc
 
+from fabric_kernels.maths.gumbel_nodes import EXPONENTIALS, WEIGHTS
 from fabric_kernels.maths.order_statistics import (
     SMALLEST,
     Level,
     level_of_hazard,
-    moments_of_largest,
+    weighted_moments,
 )
 from fabric_kernels.maths.root import increasing_root
 from fabric_kernels.noise import HopNoise
 from fabric_kernels.quantity import quantity, record
 
 STEPS = 18
+FARTHEST = 40.0  # exponential variate that no draw of 63 bits passes often
+LAGUERRE = np.polynomial.laguerre.laggauss(6)
+LEGENDRE = np.polynomial.legendre.leggauss(6)
 
 
 @record
@@ -50,13 +56,17 @@ class SpikyNoise(HopNoise):
         rare = level.hazard + jnp.log(jnp.maximum(self.spike_probability, SMALLEST))
         present = rare > 0
         shortest = self._position(self.spike_minimum + self.spike_scale * jnp.maximum(rare, 0.0))
-        longest = self._position(self.spike_minimum + self.spike_scale * (rare + 0.6931471805599453))
+        longest = self._position(
+            self.spike_minimum + self.spike_scale * (rare + 0.6931471805599453)
+        )
         wide = level_of_hazard(level.hazard + 0.6931471805599453)
         low = jnp.minimum(body, spike)
         low = jnp.where(present, jnp.maximum(low, shortest), low)
         high = jnp.maximum(body, spike)
         high = jnp.where(
-            present, jnp.minimum(high, jnp.maximum(longest, self.spiky_noise_sigma * wide.normal_score)), high
+            present,
+            jnp.minimum(high, jnp.maximum(longest, self.spiky_noise_sigma * wide.normal_score)),
+            high,
         )
         start = jnp.clip(body, low, high)
 
@@ -86,10 +96,20 @@ class SpikyNoise(HopNoise):
         return body + share * gap, jnp.sqrt(variance)
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of the largest of `count` draws, by quadrature."""
-        return moments_of_largest(
-            lambda exponential: self.largest(count, exponential), count, unrolled=False
-        )
+        """Mean and standard deviation of the largest of `count` draws, by quadrature.
+
+        Apart for the exponential variates at which there is a spike and at which there is none:
+        the quantile may jump between them. Relative error 1e-3, of the deviation 5e-3, where
+        spikes are longer than the median; up to ten times that where they hide below it. One
+        draw is exact.
+        """
+        onset = -count * jnp.log1p(-self.spike_probability)
+        variates, weights = _nodes_about(jnp.minimum(onset, FARTHEST))
+        values = jax.lax.map(lambda e: self.largest(count, e), jnp.stack(variates))
+        mean, deviation = weighted_moments(list(values), weights)
+        single = self.moments()
+        several = count > 1
+        return jnp.where(several, mean, single[0]), jnp.where(several, deviation, single[1])
 
     def _position(self, value: Array) -> Array:
         """t = log(x / median)."""
@@ -104,6 +124,23 @@ class SpikyNoise(HopNoise):
         spike = jnp.where(upper, jnp.exp(-hazard), -jnp.expm1(-hazard))
         tail = (1.0 - self.spike_probability) * body + self.spike_probability * spike
         return jnp.log(jnp.maximum(tail, SMALLEST))
+
+
+def _nodes_about(onset: Array) -> tuple[list[Array], list[Array]]:
+    """Exponential variates and weights for a function that may jump at `onset`.
+
+    Below min(onset, 1) by Gauss and Laguerre in the logarithm of the probability, on to the onset
+    by Gauss and Legendre in the probability, beyond by the nodes for a largest, moved there.
+    """
+    first = jnp.minimum(onset, 1.0)
+    near, middle, far = -jnp.expm1(-first), jnp.exp(-first) - jnp.exp(-onset), jnp.exp(-onset)
+    variates = [-jnp.log1p(-near * float(np.exp(-node))) for node in LAGUERRE[0]]
+    weights = [near * float(weight) for weight in LAGUERRE[1]]
+    variates += [-jnp.log(jnp.exp(-first) - middle * float(0.5 + 0.5 * x)) for x in LEGENDRE[0]]
+    weights += [middle * float(0.5 * weight) for weight in LEGENDRE[1]]
+    variates += [onset + node for node in EXPONENTIALS]
+    weights += [far * weight for weight in WEIGHTS]
+    return variates, weights
 
 
 def spikes(noise: SpikyNoise) -> HopNoise:

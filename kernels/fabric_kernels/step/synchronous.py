@@ -41,8 +41,7 @@ def synchronous(
     # no bubble, even where the compute never ends
     bubble = jnp.where(share > 0, share * compute_time, 0.0)
     step_time = compute_time + bubble + exchange.allreduce_time
-    tokens = workload.tokens_per_step
-    flops_per_token = 6 * job.parameters / (job.gpus * gpu.peak_flops)
+    tokens_per_second = workload.tokens_per_step / step_time
     return Step(
         compute_time=compute_time,
         bubble=bubble,
@@ -58,8 +57,8 @@ def synchronous(
         step_time_jitter=jitter.jitter_stall,
         step_time_loss=loss.loss_stall,
         scaling_efficiency=full_clock / step_time,
-        model_flop_utilisation=flops_per_token * (tokens / step_time),
-        tokens_per_second=tokens / step_time,
+        model_flop_utilisation=6 * job.parameters / (job.gpus * gpu.peak_flops) * tokens_per_second,
+        tokens_per_second=tokens_per_second,
     )
 
 

@@ -36,7 +36,7 @@ def _axis(document: Document, name: str, labels: Any, known: Mapping[str, Quanti
     if any(isinstance(label, str) and _is_preset(label) for label in labels):
         return _preset_axis(document, key, labels, known)
     if name in answers:
-        return _answer_axis(document, key, labels, answers[name])
+        return _answer_axis(document, key, labels)
     if name in known:
         return _number_axis(document, key, labels, known[name])
     document.refuse(
@@ -90,16 +90,13 @@ def _preset_axis(
     return _axis_of(document, key, [p.label for p in chosen], [p.settings for p in chosen])
 
 
-def _answer_axis(
-    document: Document, key: Key, labels: list[Any], answers: tuple[str, ...]
-) -> Axis | None:
-    found = [answer(document, (*key, i), label, answers) for i, label in enumerate(labels)]
+def _answer_axis(document: Document, key: Key, labels: list[Any]) -> Axis | None:
+    question = str(key[-1])
+    found = [answer(document, (*key, i), label, question) for i, label in enumerate(labels)]
     if None in found:
         return None
     chosen = [label for label in found if label is not None]
-    return _axis_of(
-        document, key, list(chosen), [Settings(choices={str(key[-1]): c}) for c in chosen]
-    )
+    return _axis_of(document, key, list(chosen), [Settings(choices={question: c}) for c in chosen])
 
 
 def _number_axis(

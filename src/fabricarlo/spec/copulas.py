@@ -77,7 +77,7 @@ def _problem(matrix: np.ndarray) -> str | None:
     except np.linalg.LinAlgError:
         pivots = np.zeros(1)
     if np.min(pivots) < _SMALLEST_PIVOT:
-        lowest = float(np.min(np.linalg.eigvalsh(matrix)))
+        lowest = round(float(np.min(np.linalg.eigvalsh(matrix))), 6) + 0.0
         return (
             f"is not positive definite (smallest eigenvalue {lowest:.3g}); "
             "no variables have these correlations, make them weaker."

@@ -60,7 +60,8 @@ def _structure(document: Document) -> Spec:
         return Spec.model_validate(content)
     except ValidationError as error:
         for found in error.errors():
-            _refuse(document, cast(dict[str, Any], found))
+            if found["type"] != "bool_type":  # the mapping beside it says what is wrong
+                _refuse(document, cast(dict[str, Any], found))
         broken = {found["loc"][0] for found in error.errors()}
     return Spec.model_validate(_STAND_IN | {k: v for k, v in content.items() if k not in broken})
 

@@ -77,12 +77,18 @@ def _pooled(moments: Moments) -> Moments:
 
 
 def _sorted_ends(part: Part, group: int) -> tuple[Floats, Floats]:
-    """Smallest values ascending and largest descending, of rows pooled in groups of replicates."""
+    """Smallest values ascending and largest descending, of rows pooled in groups of replicates.
+
+    NaN where it is not known.
+    """
     kept = part.bottom.values.shape[-1]
     shape = (part.count.size // group, group * kept)
     bottom = np.sort(part.bottom.values.astype(np.float64).reshape(shape), axis=1)
     top = -np.sort(-part.top.values.astype(np.float64).reshape(shape), axis=1)
-    return bottom[:, :kept], top[:, :kept]  # NaN sorts last
+    # beyond the first `kept` a value may be missing, unless each replicate has all its values there
+    complete = (part.count.reshape(-1, group) <= kept).all(axis=1)
+    sure = complete[:, None] | (np.arange(group * kept) < kept)
+    return np.where(sure, bottom, np.nan), np.where(sure, top, np.nan)  # NaN sorted last
 
 
 def _quantiles(histogram: Histogram, bottom: Floats, top: Floats, probabilities: Floats) -> Floats:
@@ -115,14 +121,15 @@ def _order_statistic(
     bin_number = np.clip(np.searchsorted(before, wanted) - 1, 0, len(histogram.bins) - 1)
     low, high = edges(histogram.bins[bin_number])
     place = (wanted - before[bin_number] - 0.5) / histogram.counts[bin_number]
-    kept = bottom.shape[1]
     # what is known exactly bounds what is not
-    floor = np.where(np.isnan(bottom[:, -1]), -np.inf, bottom[:, -1])[:, None]
-    ceiling = np.where(np.isnan(top[:, -1]), np.inf, top[:, -1])[:, None]
+    floor = np.fmax.reduce(bottom, axis=1, initial=-np.inf)[:, None]
+    ceiling = np.fmin.reduce(top, axis=1, initial=np.inf)[:, None]
     value = np.clip(low + place * (high - low), floor, ceiling)
-    from_top = count - rank
-    value = np.where(from_top < kept, top[row, np.clip(from_top, 0, kept - 1)], value)
-    return np.where(rank <= kept, bottom[row, np.clip(rank - 1, 0, kept - 1)], value)
+    last = bottom.shape[1] - 1
+    for ends, place in ((bottom, rank - 1), (top, count - rank)):
+        exact = ends[row, np.clip(place, 0, last)]
+        value = np.where((place <= last) & ~np.isnan(exact), exact, value)
+    return value
 
 
 def _interval(estimates: Floats) -> Floats:

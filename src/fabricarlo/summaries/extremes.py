@@ -32,15 +32,10 @@ def column_of_rank(rank: Ranks, first: int) -> NDArray[np.int64]:
 
 
 def smallest(ranks: Ranks) -> Ranks:
-    """The KEPT smallest along the last axis, ascending, padded with EMPTY."""
-    length = ranks.shape[-1]
-    if length > 2 * KEPT:
+    """The KEPT smallest along the last axis, ascending; all where there are fewer."""
+    if ranks.shape[-1] > 2 * KEPT:
         ranks = np.partition(ranks, KEPT - 1, axis=-1)[..., :KEPT]
-    ranks = np.sort(ranks, axis=-1)[..., :KEPT]
-    if length >= KEPT:
-        return ranks
-    padding = [(0, 0)] * (ranks.ndim - 1) + [(0, KEPT - length)]
-    return np.pad(ranks, padding, constant_values=EMPTY)
+    return np.sort(ranks, axis=-1)[..., :KEPT]
 
 
 class Best:

@@ -135,7 +135,8 @@ def _node(moments: list[Moments], cell: int, replicates: int) -> Moments:
 
 def _extremes(ranks: list[Ranks], side: int, cell: int, replicates: int) -> Extremes:
     chosen = np.array([r[:, cell] for r in ranks], np.int64)
-    return decoded(chosen.reshape(len(ranks), replicates, KEPT), side, replicates, 0)
+    kept = ranks[0].shape[-1] if ranks else KEPT
+    return decoded(chosen.reshape(len(ranks), replicates, kept), side, replicates, 0)
 
 
 def _code_counts(

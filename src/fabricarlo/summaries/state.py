@@ -14,7 +14,10 @@ from fabricarlo.summaries.moments import Moments, Node, block_ranges, joined
 
 @dataclasses.dataclass(frozen=True)
 class Extremes:
-    """The largest or smallest values of every row, best first, ties by the lower sample index."""
+    """The largest or smallest values of every row, best first, ties by the lower sample index.
+
+    `kept` is 64, or all samples of a replicate in a cell so small that it shares a tile.
+    """
 
     values: NDArray[np.float32]  # [outputs, replicates, kept]; NaN where there are fewer
     samples: NDArray[np.int64]  # index of the sample in its cell; -1 where there are fewer

@@ -1,6 +1,7 @@
 """A YAML 1.2 file with the position of every key, and the list of what is wrong with it."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -10,6 +11,7 @@ from fabricarlo.errors import SpecError
 Key = tuple[str | int, ...]  # where in the file: ("draws", "gpus", "uniform", "low")
 
 _LARGEST_FILE = 10_000_000
+_MOST_KEYS = 200_000
 
 
 def dotted(key: Key) -> str:
@@ -36,7 +38,10 @@ class Document:
         self.messages[message] = None
 
     def place(self, key: Key) -> str:
-        """file:line:column of a key, of the nearest key around it, or the override that set it."""
+        """file:line:column of a key or the nearest key around it, or the override of a part."""
+        for overridden, written in self.overrides.items():
+            if overridden[: len(key)] == key:
+                return f"--set {written}"
         for length in range(len(key), 0, -1):
             if (override := self.overrides.get(key[:length])) is not None:
                 return f"--set {override}"
@@ -82,7 +87,9 @@ def parse(text: str, name: str) -> Document:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        root = YAML(typ="rt").compose(text)
+        walked = list(itertools.islice(_walk(YAML(typ="rt").compose(text), ()), _MOST_KEYS))
+        if len(walked) == _MOST_KEYS:
+            raise ValueError("it has too many keys; an alias may repeat one another")
         loader = YAML(typ="rt")
         loader.allow_duplicate_keys = True  # they are reported below, all of them, with positions
         content = _plain(loader.load(text))
@@ -91,10 +98,10 @@ def parse(text: str, name: str) -> Document:
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
         raise SpecError([f"{place}: not YAML: {_explained(error.problem)}."]) from None
     except (YAMLError, ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise SpecError([f"{name}: not YAML: {reason}."]) from None
     document = Document(name, content, {})
-    for key, node, twice in _walk(root, ()):
+    for key, node, twice in walked:
         mark = node.start_mark
         document.positions.setdefault(key, (mark.line + 1, mark.column + 1))
         if twice:

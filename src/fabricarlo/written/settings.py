@@ -19,7 +19,7 @@ def settings(document: Document, key: Key, raw: Any, declared: dict[str, Quantit
     for name, value in mapping(document, key, raw).items():
         here = (*key, name)
         if name in answers:
-            choice = answer(document, here, value, answers[name])
+            choice = answer(document, here, value, name)
             if choice is not None:
                 fixed.choices[name] = choice
         elif name in declared:
@@ -41,11 +41,12 @@ def mapping(document: Document, key: Key, raw: Any) -> dict[str, Any]:
     return {}
 
 
-def answer(document: Document, key: Key, raw: Any, answers: tuple[str, ...]) -> str | None:
-    """The name of an answer; None when it was refused."""
+def answer(document: Document, key: Key, raw: Any, question: str) -> str | None:
+    """The name of an answer to a question; None when it was refused."""
+    answers = questions()[question]
     if isinstance(raw, str) and raw in answers:
         return raw
-    document.refuse(key, unknown(raw, f"an answer to {key[-1]}", answers))
+    document.refuse(key, unknown(raw, f"an answer to {question}", answers))
     return None
 
 

@@ -56,7 +56,7 @@ def outside(verb: str, value: float, quantity: Quantity, written: Any = None) ->
     low, high = (readable(b, quantity.unit) for b in quantity.bounds)
     shown = f"{verb} {readable(value, quantity.unit)}"
     if isinstance(written, str):
-        shown = f"{written!r} {verb}"
+        shown = f"{verb} {written!r}"
     return f"{shown}, outside {low} to {high}. It is: {quantity.meaning}."
 
 
