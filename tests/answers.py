@@ -30,6 +30,13 @@ def record_of(kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> A
     return kind(**values)
 
 
+def hop_noise(name: str, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> Any:
+    """The hop noise that the law of this name makes of its quantities."""
+    stage = ANSWERS["noise"][name]
+    [kind] = (v for k, v in inspect.get_annotations(stage, eval_str=True).items() if k != "return")
+    return stage(record_of(kind, given, dtype))
+
+
 def _arguments(
     stage: Any,
     given: Mapping[str, ArrayLike],

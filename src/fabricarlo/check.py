@@ -23,8 +23,14 @@ def describe(sweep: Sweep) -> None:
     grid = " x ".join(f"{a.name} {len(a.labels)}" for a in plan.axes) or "one cell"
     console.print(f"[bold]{sweep.name}[/bold]  plan {plan.hash[:12]}", highlight=False)
     console.print(f"cells      {plan.layout.cell_count:,} ({grid})", highlight=False)
-    console.print(f"samples    {total:,} ({sweep.samples:,} per cell, {sweep.replicates} replicates)", highlight=False)
-    console.print(f"blocks     {plan.layout.block_count:,} of up to {plan.layout.block:,} lanes", highlight=False)
+    console.print(
+        f"samples    {total:,} ({sweep.samples:,} per cell, {sweep.replicates} replicates)",
+        highlight=False,
+    )
+    console.print(
+        f"blocks     {plan.layout.block_count:,} of up to {plan.layout.block:,} lanes",
+        highlight=False,
+    )
     console.print(f"to write   {size_text(bytes_to_write(plan))} of samples", highlight=False)
     console.print(f"variants   {len(plan.variants)} programs to compile", highlight=False)
     for variant in plan.variants:
@@ -32,7 +38,10 @@ def describe(sweep: Sweep) -> None:
     console.print(_streams(plan))
     for line in remarks(plan):
         console.print(line, highlight=False)
-    console.print(f"time       about {duration_text(estimated_seconds(plan, total))} on {jax.local_devices()[0].device_kind}, writing not counted", highlight=False)
+    console.print(
+        f"time       about {duration_text(estimated_seconds(plan, total))} on {jax.local_devices()[0].device_kind}, writing not counted",
+        highlight=False,
+    )
 
 
 def bytes_to_write(plan: Plan) -> int:
@@ -40,7 +49,10 @@ def bytes_to_write(plan: Plan) -> int:
     if not plan.sweep.keep.samples:
         return 0
     kept = -(-plan.sweep.samples // plan.sweep.keep.every)
-    sizes = (np.dtype(a.dtype).itemsize * int(np.prod([plan.shape[k] for k in a.axes], dtype=object)) for a in sample_arrays(plan))
+    sizes = (
+        np.dtype(a.dtype).itemsize * int(np.prod([plan.shape[k] for k in a.axes], dtype=object))
+        for a in sample_arrays(plan)
+    )
     return kept * sum(sizes)
 
 
@@ -62,16 +74,24 @@ def remarks(plan: Plan) -> list[str]:
     settings = [plan.sweep.settings, *(s for a in plan.axes for s in a.settings)]
     named = dict.fromkeys([*(n for s in settings for n in (*s.values, *s.draws)), *plan.random])
     replaced = dict.fromkeys(n for v in plan.variants for n in v.replaced)
-    lines = [f"replaced   {n}: the spec's value stands for the one that a stage would compute" for n in replaced]
+    lines = [
+        f"replaced   {n}: the spec's value stands for the one that a stage would compute"
+        for n in replaced
+    ]
     unused = [n for n in named if n not in used]
-    return lines + ([f"unused     {', '.join(unused)}: no requested output depends on it"] if unused else [])
+    return lines + (
+        [f"unused     {', '.join(unused)}: no requested output depends on it"] if unused else []
+    )
 
 
 def estimated_seconds(plan: Plan, total: int) -> float:
     """Seconds that computing will take here, by timing a few tiles of every variant."""
     engine, layout, seconds = Engine(plan), plan.layout, 0.0
     per_chunk = layout.blocks_per_cell
-    first = {plan.variant(int(layout.at(c * per_chunk).cells[0])): c for c in reversed(range(min(layout.block_count // per_chunk, 4096)))}
+    first = {
+        plan.variant(int(layout.at(c * per_chunk).cells[0])): c
+        for c in reversed(range(min(layout.block_count // per_chunk, 4096)))
+    }
     for chunk in first.values():
         block = layout.at(chunk * per_chunk)
         _seconds_of(engine, block, 1)  # compiles

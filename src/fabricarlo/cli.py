@@ -36,7 +36,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback form
 
 @app.callback()
 def _root(
-    version: Annotated[  # noqa: ARG001
+    version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None: ...

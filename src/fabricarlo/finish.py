@@ -178,9 +178,14 @@ def _write_histograms(root: zarr.Group, plan: Plan, cells: dict[int, Part]) -> N
         _write_extremes(group, plan, name, k, cells)
 
 
-def _write_histogram(group: zarr.Group, plan: Plan, name: str, k: int, cells: dict[int, Part]) -> None:
+def _write_histogram(
+    group: zarr.Group, plan: Plan, name: str, k: int, cells: dict[int, Part]
+) -> None:
     declared, axes = plan.known[name], tuple(a.name for a in plan.axes)
-    rows = {c: [p.histogram.row(k * p.replicates + r) for r in range(p.replicates)] for c, p in cells.items()}
+    rows = {
+        c: [p.histogram.row(k * p.replicates + r) for r in range(p.replicates)]
+        for c, p in cells.items()
+    }
     found = [bins for cell in rows.values() for bins, _ in cell]
     occupied = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int32)
     low, high = edges(occupied)
@@ -203,14 +208,22 @@ def _write_histogram(group: zarr.Group, plan: Plan, name: str, k: int, cells: di
         array[(*plan.where(cell), slice(None), slice(None))] = counts
 
 
-def _write_extremes(group: zarr.Group, plan: Plan, name: str, k: int, cells: dict[int, Part]) -> None:
+def _write_extremes(
+    group: zarr.Group, plan: Plan, name: str, k: int, cells: dict[int, Part]
+) -> None:
     declared, axes = plan.known[name], tuple(a.name for a in plan.axes)
     dims = (*axes, "replicate", "rank")
     for end, pick in (("largest", "top"), ("smallest", "bottom")):
         kept = {c: getattr(p, pick) for c, p in cells.items()}
         attrs = attributes(declared)
         attrs["long_name"] = f"{declared.meaning}: {end} samples, in order"
-        write(group, f"{name}_{end}", _grid(plan, {c: e.values[k] for c, e in kept.items()}), dims, attrs)
+        write(
+            group,
+            f"{name}_{end}",
+            _grid(plan, {c: e.values[k] for c, e in kept.items()}),
+            dims,
+            attrs,
+        )
         attrs = {"units": "1", "long_name": f"{declared.meaning}: numbers of the {end} samples"}
         numbers = _grid(plan, {c: e.samples[k] for c, e in kept.items()})
         write(group, f"{name}_{end}_sample", numbers, dims, attrs)

@@ -127,7 +127,9 @@ class Layout:
             for k, e, n in zip(where, self.extents, self.shape, strict=True)
         )
         grid = np.ix_(*(np.arange(s.start, s.stop) for s in region)) if region else ()
-        cells = np.ravel_multi_index(grid, self.shape).reshape(-1) if region else np.zeros(1, np.int64)
+        cells = (
+            np.ravel_multi_index(grid, self.shape).reshape(-1) if region else np.zeros(1, np.int64)
+        )
         start = part * self.samples_per_block
         stop = min(start + self.samples_per_block, self.samples)
         return Block(number, region, cells, start, stop, part)

@@ -2,11 +2,11 @@
 
 import inspect
 
-from fabric_kernels import catalogue
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from fabric_kernels import catalogue
 from fabricarlo.catalog import EVIDENCE, presets
 from fabricarlo.errors import FabricarloError
 from fabricarlo.laws import LAWS
@@ -66,7 +66,9 @@ def _answers() -> list[Table]:
     for question, answers in catalogue.ANSWERS.items():
         for k, (name, function) in enumerate(answers.items()):
             first = (inspect.getdoc(function) or "").partition("\n")[0]
-            table.add_row(question if k == 0 else "", name + (" (default)" if k == 0 else ""), first)
+            table.add_row(
+                question if k == 0 else "", name + (" (default)" if k == 0 else ""), first
+            )
     return [table]
 
 

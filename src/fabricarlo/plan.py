@@ -1,6 +1,5 @@
-"""From a sweep to variants, streams and numbers: everything that is known before a device runs."""
+"""From a sweep to its grid, variants, streams and numbers: all that is known before a device runs."""
 
-import dataclasses
 import hashlib
 import inspect
 import json
@@ -8,83 +7,27 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from fabric_kernels.catalogue import ANSWERS, DIMENSIONS, REFUSALS
+
+from fabric_kernels.catalogue import DIMENSIONS, REFUSALS
 from fabric_kernels.model import Model
 from fabric_kernels.quantity import Quantity, quantities
-
 from fabricarlo.errors import SpecError
-from fabricarlo.laws import Law
 from fabricarlo.layout import Layout
 from fabricarlo.spec import resolved
-from fabricarlo.written.names import declared
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
+from fabricarlo.variants import (
+    DESIGN,
+    Cell,
+    Stream,
+    Variable,
+    Variant,
+    choices_of,
+    merged,
+    model_of,
+)
+from fabricarlo.written.names import declared
 
 ADDRESS_VERSION = 1
-DESIGN = "design"
-SECOND = "@B"  # suffix of a stream's second matrix in a sensitivity design
-
-
-@dataclasses.dataclass(frozen=True)
-class Stream:
-    """One narrow uniform of every sample: where its words come from."""
-
-    name: str
-    dimension: int
-    deep: bool
-    second: int | None = None  # dimension of matrix B in a sensitivity design
-
-
-@dataclasses.dataclass(frozen=True)
-class Variable:
-    """How a random quantity is made: what lies underneath, and the laws on top, in order."""
-
-    quantity: str
-    underneath: bool  # starts from the cell's value
-    steps: tuple[tuple[str, tuple, str], ...]  # stream, law signature, relation
-
-
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """One compiled program: structural choices, and what goes in and out."""
-
-    choices: tuple[tuple[str, str], ...]
-    model: Model = dataclasses.field(compare=False, hash=False)
-    outputs: tuple[str, ...]
-    inputs: tuple[str, ...]  # quantities that enter as numbers of the cell
-    drawn: tuple[str, ...]  # quantities that enter as draws
-    replaced: tuple[str, ...]  # computed quantities that the sweep replaces
-    slots: tuple[str, ...]  # streams of stage slots
-    variables: tuple[Variable, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """What one point of the grid fixes."""
-
-    settings: Settings
-    labels: dict[str, float | str]
-    numbers: dict[str, float]  # quantity -> SI value, defaults filled in
-    laws: dict[tuple[str, int], Law]  # (quantity, step) -> law
-
-
-def model_of(choices: dict[str, str]) -> Model:
-    """The model of these choices; a question without one takes its first answer."""
-    return Model(*(ANSWERS[q][choices.get(q, next(iter(ANSWERS[q])))] for q in ANSWERS))
-
-
-def _merged(*settings: Settings) -> Settings:
-    """Later settings win, quantity by quantity, whether by a value or by a law."""
-    values, draws, choices = {}, {}, {}
-    for s in settings:
-        for name in s.values:
-            draws.pop(name, None)
-        values |= s.values
-        for name, draw in s.draws.items():
-            if draw.relation == "is":
-                values.pop(name, None)
-        draws |= s.draws
-        choices |= s.choices
-    return Settings(values, draws, choices)
 
 
 class Plan:
@@ -129,7 +72,7 @@ class Plan:
 
     def _settings_at(self, where: tuple[int, ...]) -> Settings:
         picked = (a.settings[k] for a, k in zip(self.axes, where, strict=True))
-        return _merged(self.sweep.settings, *picked)
+        return merged(self.sweep.settings, *picked)
 
     def _cell_at(self, cell: int) -> Cell:
         where = self.where(cell)
@@ -218,8 +161,13 @@ class Plan:
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
         """All variants, in order of the grid; equal programs appear once."""
-        structural = [range(n) if s else range(1) for n, s in zip(self.shape, self.layout.structural, strict=True)]
-        cells = np.ravel_multi_index(np.ix_(*structural), self.shape).reshape(-1) if structural else [0]
+        structural = [
+            range(n) if s else range(1)
+            for n, s in zip(self.shape, self.layout.structural, strict=True)
+        ]
+        cells = (
+            np.ravel_multi_index(np.ix_(*structural), self.shape).reshape(-1) if structural else [0]
+        )
         return tuple(dict.fromkeys(self.variant(int(c)) for c in cells))
 
     def _variant_of(self, settings: Settings) -> Variant:
@@ -235,7 +183,7 @@ class Plan:
         slots = model.slots(self.sweep.outputs, replaced)
         variables = tuple(self._variable(n, settings) for n in self.random if n in random)
         return Variant(
-            tuple(sorted(_choices(settings).items())),
+            tuple(sorted(choices_of(settings).items())),
             model,
             self.sweep.outputs,
             tuple(n for n in wanted if n not in random),
@@ -290,7 +238,9 @@ class Plan:
                 continue
             key = (refusal, *(at.numbers[n] for n in names))
             if key not in self._asked:
-                given = {p: r(**{n: at.numbers[n] for n in quantities(r)}) for p, r in records.items()}
+                given = {
+                    p: r(**{n: at.numbers[n] for n in quantities(r)}) for p, r in records.items()
+                }
                 self._asked[key] = refusal(**given)
             texts += [self._asked[key]] if self._asked[key] else []
         return texts
@@ -305,14 +255,14 @@ class Plan:
     @cached_property
     def content(self) -> dict[str, Any]:
         """What the hash stands for."""
-        return {"address": ADDRESS_VERSION, "sweep": resolved(self.sweep), "outputs": self.sweep.outputs}
+        return {
+            "address": ADDRESS_VERSION,
+            "sweep": resolved(self.sweep),
+            "outputs": self.sweep.outputs,
+        }
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the resolved spec and its outputs; samples, description and file name are not in."""
         text = json.dumps(self.content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _choices(settings: Settings) -> dict[str, str]:
-    return {q: settings.choices.get(q, next(iter(ANSWERS[q]))) for q in ANSWERS}

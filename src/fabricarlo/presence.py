@@ -75,7 +75,9 @@ class Presence:
                 self.objects.put(self._key, self._record())
 
     def _record(self) -> bytes:
-        record = {"share": self.share, "token": self.token, "beat": self._beat} | _identity(os.getpid())
+        record = {"share": self.share, "token": self.token, "beat": self._beat} | _identity(
+            os.getpid()
+        )
         return json.dumps(record).encode()
 
     def _others(self) -> list[tuple[str, dict[str, Any]]]:
@@ -96,7 +98,9 @@ def live_processes(objects: Objects) -> list[str]:
     """Descriptions of the processes that hold a store now."""
     watcher = Presence(objects, (0, 1))
     return [
-        f"process {r['pid']} on {r['host']}" for k, r in watcher._others() if watcher._is_alive(k, r)
+        f"process {r['pid']} on {r['host']}"
+        for k, r in watcher._others()
+        if watcher._is_alive(k, r)
     ]
 
 
@@ -116,7 +120,9 @@ def _identity(pid: int) -> dict[str, Any]:
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         with contextlib.suppress(OSError):
             link = Path(path).is_symlink()
-            machine += "/" + (str(Path(path).readlink()) if link else Path(path).read_text().strip())
+            machine += "/" + (
+                str(Path(path).readlink()) if link else Path(path).read_text().strip()
+            )
     return {"pid": pid, "host": socket.gethostname(), "machine": machine, "started": _started(pid)}
 
 

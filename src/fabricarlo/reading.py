@@ -17,7 +17,7 @@ from fabricarlo.objects import Objects, open_store
 GROUPS = ("samples", "histograms")
 
 
-def open(path: str | Path | Store) -> xr.DataTree:  # noqa: A001 - fabricarlo.open, as xarray users say
+def open(path: str | Path | Store) -> xr.DataTree:
     """The store as a DataTree: `/` (summaries), `/samples` and `/histograms` where they are kept.
 
     Samples of blocks that are not finished read as NaN (flags as -1). Raises StoreError where
@@ -62,7 +62,9 @@ class _Finished(BackendArray):
 
     def _load(self, key: tuple[Any, ...]) -> np.ndarray:
         values = np.asarray(self.array.oindex[key])
-        chunks = [np.arange(n)[k] // c for n, k, c in zip(self.shape, key, self.array.chunks, strict=True)]
+        chunks = [
+            np.arange(n)[k] // c for n, k, c in zip(self.shape, key, self.array.chunks, strict=True)
+        ]
         kept = [np.atleast_1d(c) for c in chunks]
         done = self.done[np.ix_(*kept)].reshape([len(c) for c in chunks if np.ndim(c)])
         return np.where(done, values, values.dtype.type(self.array.fill_value))

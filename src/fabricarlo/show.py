@@ -34,7 +34,11 @@ def show_store(path: Path, wanted: list[str]) -> None:
         raise StoreError(f"{path} {asked}.")
     console, wide = Console(), Console(width=WIDTH)
     attrs = summary.attrs
-    state = "" if attrs.get("state") == "finished" else "  (NOT FINISHED: the table is of an earlier state)"
+    state = (
+        ""
+        if attrs.get("state") == "finished"
+        else "  (NOT FINISHED: the table is of an earlier state)"
+    )
     console.print(
         f"[bold]{attrs.get('title', path)}[/bold]: {attrs.get('samples', 0):,} samples per cell, "
         f"seed {attrs.get('seed')}, {attrs.get('sampler')}{state}"
@@ -58,7 +62,9 @@ def _label(summary: xr.Dataset, axis: str, k: int) -> str:
 
 
 def _table(summary: xr.Dataset, name: str) -> Table:
-    return _flag_table(summary, name) if f"{name}_share" in summary else _number_table(summary, name)
+    return (
+        _flag_table(summary, name) if f"{name}_share" in summary else _number_table(summary, name)
+    )
 
 
 def _number_table(summary: xr.Dataset, name: str) -> Table:

@@ -46,7 +46,11 @@ class SweepStore:
         data = self.objects.get(PLAN)
         if data is not None:
             return json.loads(data)
-        if self.path is not None and Path(self.path).is_dir() and not self._is_ours(Path(self.path)):
+        if (
+            self.path is not None
+            and Path(self.path).is_dir()
+            and not self._is_ours(Path(self.path))
+        ):
             raise StoreError(
                 f"{self.path} is not empty and holds no fabricarlo store; choose another --out, or "
                 "remove it yourself."
@@ -166,7 +170,10 @@ class SampleWriter:
         for array in self.wanted(block):
             kept = self._kept(array, block, values[array.name])
             every = self.plan.sweep.keep.every
-            where = (*(block.region[k] for k in array.axes), slice(-(-block.start // every), -(-block.stop // every)))
+            where = (
+                *(block.region[k] for k in array.axes),
+                slice(-(-block.start // every), -(-block.stop // every)),
+            )
             self._stored[array.name][where] = kept
             checksums[array.name] = google_crc32c.value(kept.tobytes())
         sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import zarr
-from fabric_kernels.quantity import Quantity
 from zarr.codecs import BloscCodec
 
+from fabric_kernels.quantity import Quantity
 from fabricarlo.plan import Plan
 
 MISSING = -1
@@ -35,7 +35,9 @@ def sample_arrays(plan: Plan) -> tuple[SampleArray, ...]:
     """Outputs over every axis, and draws over the axes along which they differ."""
     everywhere = tuple(range(len(plan.axes)))
     position = {a.name: k for k, a in enumerate(plan.axes)}
-    outputs = [SampleArray(n, everywhere, bool(plan.known[n].flags), False) for n in plan.sweep.outputs]
+    outputs = [
+        SampleArray(n, everywhere, bool(plan.known[n].flags), False) for n in plan.sweep.outputs
+    ]
     draws = [
         SampleArray(n, tuple(position[a] for a in plan.axes_of(n)), False, True)
         for n in plan.random
@@ -48,7 +50,10 @@ def attributes(declared: Quantity, **more: Any) -> dict[str, Any]:
     """CF attributes of a quantity."""
     flags = {}
     if declared.flags:
-        flags = {"flag_values": list(range(len(declared.flags))), "flag_meanings": " ".join(declared.flags)}
+        flags = {
+            "flag_values": list(range(len(declared.flags))),
+            "flag_meanings": " ".join(declared.flags),
+        }
     return {"units": declared.unit, "long_name": declared.meaning} | flags | more
 
 
@@ -85,7 +90,9 @@ def write(
     values = np.asarray(values)
     if values.dtype == np.dtype(object) or values.dtype.kind == "U":
         values = values.astype(TEXT)
-    fill: Any = np.nan if values.dtype.kind == "f" else ("" if values.dtype.kind == "T" else MISSING)
+    fill: Any = (
+        np.nan if values.dtype.kind == "f" else ("" if values.dtype.kind == "T" else MISSING)
+    )
     counted = {"_FillValue": MISSING} if values.dtype == np.int64 else {}
     array = group.create_array(
         name,

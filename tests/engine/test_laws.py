@@ -7,6 +7,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy import special, stats
 
 from fabricarlo.laws import make
 from tests.engine.law_cases import CASES, NAMES, SHALLOW, distances, drawn
@@ -74,3 +75,29 @@ def test_survival_beyond_the_value_is_the_distance(kind: str) -> None:
     for value, tail in zip(values[:5], distance[:5], strict=True):
         # an error of 3e-7 in the value is at most 30 times that in the tail of these laws
         assert float(survival(mpmath.mpf(value))) == pytest.approx(tail, rel=2e-5)
+
+
+# what the docstring of the tabulated laws promises, by the first shape
+STEEP = [(0.1, 2.5e-5), (0.5, 1e-5), (2.0, 3e-6), (5.0, 1.1e-6), (50.0, 1e-6)]
+
+
+@pytest.mark.parametrize(("shape", "allowed"), STEEP)
+@pytest.mark.parametrize("second", [0.5, 2.0, 50.0])
+def test_tabulated_laws_are_as_good_as_promised(
+    shape: float, allowed: float, second: float
+) -> None:
+    """The probability below the value, by the function that the table inverts, is the distance."""
+    law = make("beta", {"alpha": shape, "beta": second, "low": 0.0, "high": 1.0})
+    distance = distances(law)
+    below, above = drawn(law, distance, upper=False), drawn(law, distance, upper=True)
+    held = below > 1e-37
+    # d log F / d log x of a beta law: how an error of the value shows in the probability
+    steep = below * stats.beta.pdf(below, shape, second) / special.betainc(shape, second, below)
+    error = special.betainc(shape, second, below) / distance - 1
+    assert np.all(np.abs(error[held]) <= allowed * steep[held] + 1e-9)
+    exact = 1 - np.exp(np.log(distance))
+    assert np.all(np.diff(above) <= 0)
+    reached = special.betainc(shape, second, above)
+    inside = (above < 0.999) & (distance > 1e-3)
+    steep = above * stats.beta.pdf(above, shape, second) / reached
+    assert np.all(np.abs(reached / exact - 1)[inside] <= (1e-6 * steep + 1e-7)[inside])

@@ -115,6 +115,21 @@ def test_few_samples_are_exact(columns: int) -> None:
     assert np.isnan(found.std[0]) == (columns == 1)
 
 
+@pytest.mark.parametrize("columns", [1, 7, 64])
+def test_a_cell_whose_samples_are_all_kept_is_exact(columns: int) -> None:
+    values = np.random.default_rng(11).normal(0, 1, (REPLICATES, columns)).astype(np.float32)
+    found = estimate(part_of(values), QUANTILES)
+    np.testing.assert_allclose(found.quantile[0], by_numpy(values.ravel()), rtol=1e-12)
+
+
+def test_one_more_sample_than_kept_leaves_the_middle_to_the_bins() -> None:
+    values = np.random.default_rng(12).normal(1, 0.1, (REPLICATES, 65)).astype(np.float32)
+    found = estimate(part_of(values), QUANTILES).quantile[0]
+    expected = by_numpy(values.ravel())
+    assert np.all(np.abs(found - expected) <= BOUND * np.abs(expected))
+    assert np.any(found != expected)
+
+
 def test_what_is_not_finite_is_counted_and_left_out() -> None:
     values = LAWS["normal"][:2].copy()
     values[0] = np.nan

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fabricarlo.summaries import cell as cell_module
+from fabricarlo.summaries.cell import CellSummary
 from fabricarlo.summaries.state import Part, merge
 from fabricarlo.summaries.summariser import Columns, Summariser
 from tests.engine.summary_reference import (
@@ -113,6 +115,14 @@ def test_order_split_and_selection_leave_every_bit(
     assert same_bits(merged, expected)
 
 
+@pytest.mark.parametrize("base", [-500_000, 2, 258_000, 600_000])
+def test_the_window_s_place_leaves_every_bit(
+    whole: Part, monkeypatch: pytest.MonkeyPatch, base: int
+) -> None:
+    monkeypatch.setattr(CellSummary, "_base", lambda *_: base)
+    assert same_bits(merge(large_blocks(HOST, TABLE, BLOCKS, WIDTH)), whole)
+
+
 def test_two_devices_leave_every_bit(whole: Part) -> None:
     devices = tuple(jax.devices())
     if len(devices) < 2:
@@ -204,6 +214,12 @@ def test_a_tile_that_is_no_run_of_one_cell_is_refused(cells: np.ndarray, index: 
 def test_a_tile_that_comes_twice_is_refused() -> None:
     with pytest.raises(ValueError, match="the tile from column 256 came twice"):
         large_blocks(HOST, TABLE, {0: [1, 1]}, WIDTH)
+
+
+def test_a_block_that_could_overflow_its_counts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell_module, "_MOST_COLUMNS", 2 * WIDTH - 1)
+    with pytest.raises(ValueError, match="more than 511 columns could overflow its counts"):
+        large_blocks(HOST, TABLE, BLOCKS, WIDTH)
 
 
 def test_a_cell_that_comes_back_is_refused() -> None:

@@ -27,7 +27,7 @@ def _run(text: str, path: str, options: dict[str, Any]) -> None:
     sys.stderr = open(log, "a") if log else open(os.devnull, "w")  # noqa: SIM115
     import fabricarlo
     import jax
-    from fabricarlo import running
+    from fabricarlo import loop
     from fabricarlo.errors import StoreError
     from fabricarlo.interrupt import Interrupted
 
@@ -42,7 +42,7 @@ def _run(text: str, path: str, options: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     if user:
         os.setuid(user)
-    running.CHECKPOINT_BLOCKS = checkpoint
+    loop.CHECKPOINT_BLOCKS = checkpoint
     try:
         fabricarlo.run(text, path, **options)
     except StoreError as error:

@@ -89,9 +89,9 @@ def test_follows_the_law_of_the_largest(count):
 
 def test_the_naive_form_does_not_follow_it():
     variate = exponential_variate(uniforms(200_000, seed=5))
-    hazard = np.asarray(naive(jnp.float32(131072), variate), float)
-    with pytest.raises(AssertionError):
-        assert_follows(np.exp(131072 * np.log1p(-np.exp(-hazard))))
+    hazard = np.asarray(naive(jnp.float32(2**20), variate), float)
+    with pytest.raises(AssertionError, match="not this law"):
+        assert_follows(np.exp(2**20 * np.log1p(-np.exp(-hazard))))
 
 
 def test_the_variate_falls_with_u_and_reaches_both_tails():
@@ -145,7 +145,9 @@ def test_pareto_moments_are_ratios_of_gamma_functions(index):
     for n in counts:
         with mpmath.workdps(60):
             first, second = (
-                mpmath.gamma(1 - k * mpmath.mpf(index)) * mpmath.gammaprod([n + 1], [n + 1 - k * mpmath.mpf(index)])
+                mpmath.gammaprod(
+                    [1 - k * mpmath.mpf(index), n + 1], [n + 1 - k * mpmath.mpf(index)]
+                )
                 for k in (1, 2)
             )
             exact.append(((first - 1) / index, mpmath.sqrt(second - first**2) / abs(index)))
@@ -170,17 +172,24 @@ def test_moments_of_two_values():
     assert (float(mean), float(deviation)) == pytest.approx((2.0, np.sqrt(3.0)))
 
 
-@given(st.floats(-6.0, 6.0), st.floats(0.01, 50.0))
-def test_the_root_survives_a_kink(goal, steepness):
-    def kinked(x):
+@jax.jit
+def kinked_root(goal: jax.Array, steepness: jax.Array) -> jax.Array:
+    """Root of a line whose slope changes from 1/steepness to steepness at 0, from far away."""
+
+    def kinked(x: jax.Array) -> jax.Array:
         return jnp.where(x > 0, steepness * x, x / steepness) - goal
 
+    far = jnp.full_like(goal, 400.0)
+    return increasing_root(kinked, (-far, far), far, 40)
+
+
+@given(st.floats(-6.0, 6.0), st.floats(0.01, 50.0))
+def test_the_root_survives_a_kink(goal, steepness):
     exact = goal / steepness if goal > 0 else goal * steepness
-    wide = 400.0
-    made = increasing_root(
-        kinked, (jnp.float32(-wide), jnp.float32(wide)), jnp.float32(wide), 40
-    )
-    assert float(made) == pytest.approx(exact, rel=1e-5, abs=2e-5)
+    # beyond the bracket there is no root: its end is the answer
+    exact = min(max(exact, -400.0), 400.0)
+    found = float(kinked_root(jnp.float32(goal), jnp.float32(steepness)))
+    assert found == pytest.approx(exact, rel=1e-5, abs=2e-5)
 
 
 def test_complement_has_a_finite_slope_at_both_ends():
@@ -190,8 +199,6 @@ def test_complement_has_a_finite_slope_at_both_ends():
     np.testing.assert_allclose(slope, -1 / np.expm1(np.asarray(ends, float)), rtol=1e-5)
 
 
-def test_the_law_of_the_smallest_is_that_of_the_largest_mirrored():
-    # a check of the convention itself: P(M <= median of M) = 1/2
+def test_the_median_of_the_largest_of_fifty():
     median = level_of_largest(jnp.float32(50.0), jnp.log(jnp.float32(2.0)))
-    score = float(median.normal_score)
-    assert stats.norm.cdf(score) ** 50 == pytest.approx(0.5, rel=1e-5)
+    assert stats.norm.cdf(float(median.normal_score)) ** 50 == pytest.approx(0.5, rel=1e-5)

@@ -11,6 +11,7 @@ temperature, arXiv:1404.3381 and arXiv:1407.8116 [M]; the governor as NVML docum
 True for seconds and longer (the junction settles in about 1 s), R of 0.015 to 1.5 K/W.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -73,8 +74,8 @@ def operating_point(chip: Chip, limits: Limits, medium: Medium) -> OperatingPoin
     are those of the equations, in forward and reverse mode; at a change of limit they are
     one-sided.
     """
-    shape = _shape(chip, limits, medium)
-    point, valid = jax.tree.map(lambda x: jnp.broadcast_to(x, shape), fast(chip, limits, medium))
+    full_shape = partial(jnp.broadcast_to, shape=_shape(chip, limits, medium))
+    point, valid = jax.tree.map(full_shape, fast(chip, limits, medium))
     return unless(valid, point, lambda: robust(chip, limits, medium))
 
 
@@ -115,19 +116,17 @@ def fast(chip: Chip, limits: Limits, medium: Medium) -> tuple[OperatingPoint, Ar
 def robust(chip: Chip, limits: Limits, medium: Medium) -> OperatingPoint:
     """Operating point by bisection on the clock, fold included.
 
-    max over T of T - T_b - R P(T, phi) falls strictly with phi: bisection ends within
-    2^-24 (float32) or 2^-52 of the clock. The temperature is the lowest root, by Newton from T_b:
-    the left side is concave in T, so iterates rise and never overshoot.
+    max over T of T - T_b - R P(T, phi) falls strictly with phi: bisection ends within 2^-24 of
+    the clock, in float64 2^-52. The temperature is the lowest root, by Newton from T_b: the left
+    side is concave in T, so iterates rise and never overshoot.
     """
-    shape = _shape(chip, limits, medium)
-    chip, limits, medium = jax.tree.map(
-        lambda x: jnp.broadcast_to(x, shape), (chip, limits, medium)
-    )
+    full_shape = partial(jnp.broadcast_to, shape=_shape(chip, limits, medium))
+    chip, limits, medium = jax.tree.map(full_shape, (chip, limits, medium))
     limit, _, code = ceiling(limits, medium)
     steps, newton = (52, 40) if limit.dtype == jnp.float64 else (24, 24)
     lowest, full = chip.minimum_clock, jnp.ones_like(limit)
     free = _slack(chip, medium, limit, full) >= 0.0
-    below = ~(_slack(chip, medium, limit, lowest) >= 0.0)
+    below = _slack(chip, medium, limit, lowest) < 0.0
     held = _slack(chip, medium, limits.shutdown_temperature, lowest) >= 0.0
 
     def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -141,10 +140,10 @@ def robust(chip: Chip, limits: Limits, medium: Medium) -> OperatingPoint:
     fold = fold_temperature(chip, medium, clock)
     reached = jnp.minimum(fold, limit)
     code = jnp.where(fold < limit, _CODE["runaway"], code).astype(limit.dtype)
-    drawn = (reached - medium.temperature) / medium.resistance
+    inside = (reached - medium.temperature) / medium.resistance
     top = jnp.clip(fold, medium.temperature, jnp.maximum(limit, limits.shutdown_temperature))
     temperature = _lowest_root(chip, medium, clock, top, newton)
-    interior = OperatingPoint(clock, reached, drawn, code)
+    interior = OperatingPoint(clock, reached, inside, code)
     drawn = (temperature - medium.temperature) / medium.resistance
     at_end = OperatingPoint(clock, temperature, drawn, jnp.zeros_like(code))
     return _ladder(chip, limits, medium, interior, at_end, free=free, below=below, held=held)

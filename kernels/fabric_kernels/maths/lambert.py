@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jax import Array
 
 _E = 2.718281828459045
-# Chebyshev interpolant of (G - 1) / q at 10 nodes on [0, 1], from 40-digit values; lowest first.
+# (G - 1) / q, lowest power first; from kernels/constants/feedback_growth.py
 _GROWTH = (
     0.7357588135, 0.4441459873, 0.2496651863, 0.1417067164, 0.03766864852,
     0.1615764837, -0.23802206, 0.3302875756, -0.2154378846, 0.07093222195,

@@ -77,8 +77,17 @@ class Law:
             )
         if self.kind in _BY_HAND:
             return _ends(self)
+        if self.kind in ("beta", "pert"):
+            return _reach_of_beta(self)
         law = _scipy(self)
         return float(law.ppf(SHALLOW)), float(law.isf(SHALLOW))
+
+
+def _reach_of_beta(law: Law) -> tuple[float, float]:
+    first, second = tables.beta_shapes(dict(law.parameters))
+    tail, low, high = np.array([SHALLOW]), law["low"], law["high"]
+    below, above = tables.beta_small(first, second, tail), tables.beta_small(second, first, tail)
+    return low + (high - low) * float(below[0]), high - (high - low) * float(above[0])
 
 
 def _ends(law: Law) -> tuple[float, float]:

@@ -99,7 +99,9 @@ def _tabulated(p: Prepared, u: Uniform) -> Array:
     """location + scale Q, log Q by a cubic Hermite polynomial of the normal score.
 
     The polynomial is of log Q relative to the knot, so its rounding error does not grow with
-    the size of log Q.
+    the size of log Q. Measured in float32 over u = 2^-33 to 1 - 2^-33: Q is right to 1e-6 of
+    itself above the median, and below it to 1e-6 for a first shape of 5 and more; under that to
+    3e-6 (shape 2), 1e-5 (0.5) and 2.5e-5 (0.1), because z is rounded where log Q is steep.
     """
     position = jnp.clip(normal_quantile(u), -SCORE_LIMIT, SCORE_LIMIT) * SCORE_STEPS
     last = int(2 * SCORE_LIMIT * SCORE_STEPS) - 1

@@ -50,6 +50,21 @@ def beta_shapes(parameters: dict[str, Any]) -> tuple[float, float]:
     return 1 + weight * share, 1 + weight * (1 - share)
 
 
+def beta_small(first: float, second: float, tail: np.ndarray) -> np.ndarray:
+    """Quantile of a beta law on (0, 1) by bisection in its logarithm.
+
+    scipy's own inverse gives up at some points, the function that it inverts does not.
+    """
+    from scipy import special
+
+    low, high = np.full(tail.shape, -690.0), np.zeros(tail.shape)
+    for _ in range(64):
+        middle = 0.5 * (low + high)
+        below = special.betainc(first, second, np.exp(middle)) < tail
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.exp(high)
+
+
 def beta(parameters: dict[str, Any]) -> dict[str, Any]:
     """Table of log Q of a beta law on (0, 1) against the normal score, exact slopes."""
     from scipy import special, stats
@@ -58,8 +73,7 @@ def beta(parameters: dict[str, Any]) -> dict[str, Any]:
     upper = SCORES > 0
     tail = special.ndtr(-np.abs(SCORES))
     # above the median the distance to 1 is the mirrored law's small quantile
-    below = np.maximum(special.betaincinv(first, second, tail), 1e-280)
-    above = np.maximum(special.betaincinv(second, first, tail), 1e-280)
+    below, above = beta_small(first, second, tail), beta_small(second, first, tail)
     logarithm = np.where(upper, np.log1p(-np.where(upper, above, 0.5)), np.log(below))
     log_density = np.where(
         upper, stats.beta.logpdf(above, second, first), stats.beta.logpdf(below, first, second)

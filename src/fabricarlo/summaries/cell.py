@@ -23,6 +23,7 @@ from fabricarlo.summaries.histogram import Histogram, histogram_of, keys_of
 from fabricarlo.summaries.moments import Moments, merge_moments
 from fabricarlo.summaries.state import Part
 
+_MOST_COLUMNS = 2**31 - 1  # of a block: device counts are int32
 _SAMPLED = 4096  # values of the first tile that place a window
 
 
@@ -58,6 +59,7 @@ class CellSummary:
         self._programs = programs
         self._outputs = outputs
         self._flags = flags
+        self._columns = 0
         self._accumulators: dict[Device, Accumulators] = {}
         self._bases = np.zeros(0, np.int32)
         self._waiting: tuple[Tile, TileStatistics] | None = None
@@ -72,6 +74,12 @@ class CellSummary:
 
     def add(self, tile: Tile) -> None:
         """Give a tile to the device, then settle the tile before it."""
+        self._columns += int(tile.valid.max())
+        if self._columns > _MOST_COLUMNS:
+            raise ValueError(
+                f"a block of more than {_MOST_COLUMNS:,} columns could overflow its counts: "
+                "choose smaller blocks."
+            )
         if not self._accumulators:
             self._bases = np.array([self._base(v, tile) for v in tile.values], np.int32)
         device, tile = _on_one_device(tile)

@@ -1,0 +1,191 @@
+"""One process's work on one store: who may, what is there, what is missing."""
+
+import dataclasses
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+
+from fabricarlo import __version__
+from fabricarlo.engine import Engine, tile_lanes
+from fabricarlo.errors import SpecError, StoreError
+from fabricarlo.finish import finish, merged_parts
+from fabricarlo.interrupt import Interrupt, Interrupted
+from fabricarlo.loop import Loop
+from fabricarlo.plan import Plan
+from fabricarlo.presence import Presence, live_processes
+from fabricarlo.progress import Reporter
+from fabricarlo.store import SampleWriter, SweepStore
+from fabricarlo.sweep import Sweep
+
+
+class Session:
+    """One process's work on one store."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        store: SweepStore,
+        process: tuple[int, int] | None,
+        block: int,
+        devices: list[jax.Device],
+    ) -> None:
+        self.store, self.share = store, process or (0, 1)
+        if not 0 <= self.share[0] < self.share[1]:
+            raise SpecError([f"--process {self.share[0]}/{self.share[1]}: K must be 0 .. N - 1."])
+        meta = store.meta()
+        tile = tile_lanes()
+        block = meta["block"] if meta else block
+        # a store keeps its own block and tile, so that chunks of two runs fit together
+        tile = min(meta["tile"] if meta else tile, block)
+        self.plan = Plan(sweep, block=block, tile=tile)
+        self.engine = Engine(self.plan, devices)
+        self.meta = meta
+
+    # ---- before the first block
+
+    def prepare(self, *, overwrite: bool) -> None:
+        """Create, extend, or accept the store; refuse what is another sweep's or alive."""
+        if self.meta is not None and overwrite:
+            if live := live_processes(self.store.objects):
+                raise StoreError(
+                    f"{self.store.name} is held by {live[0]}; --overwrite waits for it to end: stop it first."
+                )
+            self.store.erase()
+            self.meta = None
+        if self.meta is not None:
+            self._accept(self.meta)
+
+    def _accept(self, meta: dict[str, Any]) -> None:
+        if meta["hash"] != self.plan.hash:
+            raise StoreError(
+                f"{self.store.name} was written by plan {meta['hash'][:12]}, this plan is "
+                f"{self.plan.hash[:12]}: another spec or other outputs. Choose another --out, or "
+                "give --overwrite to throw the old results away."
+            )
+        if meta["samples"] > self.plan.layout.samples:
+            raise StoreError(
+                f"{self.store.name} holds {meta['samples']:,} samples per cell, this run asks for "
+                f"{self.plan.layout.samples:,}: the first of them are in it; select them, or choose another --out."
+            )
+
+    def _check_probe(self, probe: str) -> None:
+        if self.meta is not None and self.meta["probe"] != probe:
+            raise StoreError(
+                f"{self.store.name} was begun on {self.meta['device']} with {self.meta['versions']}; "
+                f"here ({self._facts()['device']}, {self._facts()['versions']}) the same inputs give other "
+                "last bits. Go on there, choose another --out, or give --overwrite."
+            )
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "device": self.engine.devices[0].device_kind,
+            "versions": f"fabricarlo {__version__}, jax {jax.__version__}",
+        }
+
+    def _enter(self, reporter: Reporter) -> None:
+        """Create or extend the store, now that this process holds it."""
+        self.meta = self.store.meta()  # again: another process may have been faster
+        if self.meta is not None:
+            self._accept(self.meta)
+            layout = (self.meta["block"], self.meta["tile"])
+            if layout != (self.plan.layout.block, self.plan.layout.tile):
+                raise StoreError(
+                    f"{self.store.name} was begun just now with blocks of {layout[0]}: run the same "
+                    "command again."
+                )
+        if self.meta is None or not self.meta["created"]:
+            reporter.phase("compiling")
+            probe = self.engine.probe()
+            self._check_probe(probe)
+            self.store.create(self.plan, self._facts() | {"probe": probe})
+        elif self.meta["samples"] < self.plan.layout.samples:
+            reporter.phase("compiling")
+            probe = self.engine.probe()
+            self._check_probe(probe)
+            self._extend(self.meta, self._facts() | {"probe": probe})
+
+    def _extend(self, meta: dict[str, Any], facts: dict[str, Any]) -> None:
+        before = Plan(
+            dataclasses.replace(self.plan.sweep, samples=meta["samples"]),
+            block=meta["block"],
+            tile=meta["tile"],
+        )
+        old, new = before.layout, self.plan.layout
+        if (old.extents, old.samples_per_block) == (new.extents, new.samples_per_block):
+            self.store.grow(self.plan, facts)
+            return
+        if self.share[1] > 1:
+            raise StoreError(
+                f"{self.store.name} has cells shorter than a block and must be laid out anew to grow: "
+                "start without --process first."
+            )
+        # chunks of a short run hold whole cells: laid out anew, and the same draws come first
+        self.store.objects.clear("_run/ledger")
+        self.store.objects.clear("samples")
+        self.store.forget_consolidated(("", "histograms/"))
+        self.store.create(self.plan, facts)
+
+    # ---- the loop
+
+    def work(self, interrupt: Interrupt, reporter: Reporter) -> None:
+        """Compute what is missing of this share, and finish the store when nothing is missing."""
+        with _explained(self.store):
+            presence = Presence(self.store.objects, self.share)
+            self.store._writable()
+            presence.join(self.store.name)
+            try:
+                self._enter(reporter)
+                self._blocks(interrupt, reporter)
+            finally:
+                presence.leave()
+
+    def _blocks(self, interrupt: Interrupt, reporter: Reporter) -> None:
+        done, parts = merged_parts(self.store.ledger, self.plan)
+        writer = SampleWriter(self.store, self.plan)
+        damaged = writer.damaged(done)
+        todo = [n for n in self._mine() if n not in done or n in damaged]
+        finished = sum(self.plan.layout.at(n).samples for n in done)
+        reporter.start(
+            self.plan.sweep.name, self.plan.layout.cell_count * self.plan.layout.samples, finished
+        )
+        if todo:
+            if self.meta is not None:
+                self._check_probe(self.engine.probe())
+            name = "{}of{}".format(*self.share)
+            loop = Loop(self.engine, writer, interrupt, reporter, process=name, counted=set(done))
+            loop.run(todo)
+            if interrupt.number is not None:
+                raise Interrupted(interrupt.number)
+            done, parts = merged_parts(self.store.ledger, self.plan)
+        left = self.plan.layout.block_count - len(done)
+        if left:
+            reporter.finish(
+                f"share {self.share[0]}/{self.share[1]} done; {left:,} blocks are left to others"
+            )
+            return
+        reporter.phase("finishing")
+        changed = finish(self.store, self.plan, parts, force=bool(todo))
+        reporter.finish(f"{self.store.name} is {'finished' if changed else 'already finished'}")
+
+    def _mine(self) -> range:
+        part, of = self.share
+        count = self.plan.layout.block_count
+        return range(count * part // of, count * (part + 1) // of)
+
+
+@contextmanager
+def _explained(store: SweepStore) -> Iterator[None]:
+    """Turn an operating system's refusal into a StoreError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise StoreError(
+            f"{store.name} could not be written: {reason} (on {platform.node()}). What was "
+            "finished is kept; make room or give permission, then run the same command again.",
+            resumable=True,
+        ) from error

@@ -1,0 +1,79 @@
+"""Variants and streams: what is compiled once, and where its uniforms come from."""
+
+import dataclasses
+
+from fabric_kernels.catalogue import ANSWERS
+from fabric_kernels.model import Model
+from fabricarlo.laws import Law
+from fabricarlo.sweep import Settings
+
+DESIGN = "design"
+SECOND = "@B"  # suffix of a stream's second matrix in a sensitivity design
+
+
+@dataclasses.dataclass(frozen=True)
+class Stream:
+    """One narrow uniform of every sample: where its words come from."""
+
+    name: str
+    dimension: int
+    deep: bool
+    second: int | None = None  # dimension of matrix B in a sensitivity design
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+    """How a random quantity is made: what lies underneath, and the laws on top, in order."""
+
+    quantity: str
+    underneath: bool  # starts from the cell's value
+    steps: tuple[tuple[str, tuple, str], ...]  # stream, law signature, relation
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One compiled program: structural choices, and what goes in and out."""
+
+    choices: tuple[tuple[str, str], ...]
+    model: Model = dataclasses.field(compare=False, hash=False)
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # quantities that enter as numbers of the cell
+    drawn: tuple[str, ...]  # quantities that enter as draws
+    replaced: tuple[str, ...]  # computed quantities that the sweep replaces
+    slots: tuple[str, ...]  # streams of stage slots
+    variables: tuple[Variable, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What one point of the grid fixes."""
+
+    settings: Settings
+    labels: dict[str, float | str]
+    numbers: dict[str, float]  # quantity -> SI value, defaults filled in
+    laws: dict[tuple[str, int], Law]  # (quantity, step) -> law
+
+
+def model_of(choices: dict[str, str]) -> Model:
+    """The model of these choices; a question without one takes its first answer."""
+    return Model(*(ANSWERS[q][choices.get(q, next(iter(ANSWERS[q])))] for q in ANSWERS))
+
+
+def merged(*settings: Settings) -> Settings:
+    """Later settings win, quantity by quantity, whether by a value or by a law."""
+    values, draws, choices = {}, {}, {}
+    for s in settings:
+        for name in s.values:
+            draws.pop(name, None)
+        values |= s.values
+        for name, draw in s.draws.items():
+            if draw.relation == "is":
+                values.pop(name, None)
+        draws |= s.draws
+        choices |= s.choices
+    return Settings(values, draws, choices)
+
+
+def choices_of(settings: Settings) -> dict[str, str]:
+    """The answer to every question; the first one where none is chosen."""
+    return {q: settings.choices.get(q, next(iter(ANSWERS[q]))) for q in ANSWERS}
