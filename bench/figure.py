@@ -155,7 +155,7 @@ def fill(readme: Path, text: str) -> None:
 
 def main() -> None:
     """Read the command line, write the figure, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("store", type=Path)
     parser.add_argument("figure", type=Path)
     parser.add_argument("--readme", type=Path, help="also fill the table of this file")

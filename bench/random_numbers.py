@@ -173,7 +173,7 @@ def relations() -> Iterator[Result]:
 
 
 # p-samples of the tests that dieharder calls good: its own numbers, but 20 where one takes long
-QUICK = dict.fromkeys((0, 3, 4, 8, 10, 11, 12, 15, 100, 202, 203), 100)
+QUICK: dict[int, int] = dict.fromkeys((0, 3, 4, 8, 10, 11, 12, 15, 100, 202, 203), 100)
 QUICK |= dict.fromkeys((1, 2, 9, 13, 16, 101, 102), 20)
 QUICK |= {204: 1000, 205: 1, 206: 1, 207: 1, 208: 1, 209: 1}
 CONTROL = {0: 100, 8: 100, 100: 100, 205: 1}

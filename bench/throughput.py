@@ -1,13 +1,14 @@
 """CPU time per sample of a sweep, against a fixed NumPy workload that runs in turn with it.
 
-    python bench/throughput.py [SPEC] [--samples N] [--pairs K]
+    python bench/throughput.py [SPEC] [--pairs K]
 
-Three figures: computing alone (draws and model), the whole run into memory (with summaries, and
-writing where samples are kept), and the reference. A ratio is the median over the pairs, with
-the quarter of them below and above: trust it, not the times.
+One block of the sweep, compiled before: draws and model alone; with the summaries; with samples
+brought to the host and written to a local store as well. A ratio is the median over the pairs,
+with the quarter of them below and above: trust it, not the times.
 """
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,11 @@ import jax
 import numpy as np
 
 import fabricarlo
+from fabricarlo.blocks import Buffers, Computed, Worker
 from fabricarlo.engine import Engine, tile_lanes
+from fabricarlo.interrupt import Interrupt
 from fabricarlo.plan import Plan
+from fabricarlo.store import SampleWriter, SweepStore
 
 SPEC = Path(__file__).resolve().parents[1] / "sweeps" / "first_look.yaml"
 REFERENCE_LANES = 2**20
@@ -30,12 +34,38 @@ def reference() -> None:
         x = np.exp(-x) + x * np.float32(0.5)
 
 
-def compute(engine: Engine) -> int:
-    """One block of the sweep, without summaries; gives its number of samples."""
-    block = engine.plan.layout.at(0)
-    for tile in engine.tiles(block):
-        jax.block_until_ready(tile.outputs)
-    return block.samples
+class Bench:
+    """One block of a sweep, and what can be done with it."""
+
+    def __init__(self, spec: Path, folder: Path) -> None:
+        sweep = fabricarlo.load_spec(spec, ["samples=1048576", "keep.samples=true"])
+        self.plan = Plan(sweep, tile=tile_lanes())
+        self.engine = Engine(self.plan)
+        self.block = self.plan.layout.at(0)
+        self.worker = Worker(self.plan, self.engine, Interrupt())
+        self.buffers = Buffers(self.plan)
+        store = SweepStore(folder / "bench.zarr")
+        store.create(self.plan, {"device": "", "versions": ""})
+        self.writer = SampleWriter(store, self.plan)
+
+    def evaluate(self) -> None:
+        """Draws and model."""
+        for tile in self.engine.tiles(self.block):
+            jax.block_until_ready(tile.outputs)
+
+    def summarise(self) -> None:
+        """Draws, model and summaries."""
+        self._computed(set())
+
+    def write(self) -> None:
+        """Everything that a run does, with samples kept."""
+        names = {a.name for a in self.writer.wanted(self.block)}
+        self.writer.write(self.block, self._computed(names).values)
+
+    def _computed(self, names: set[str]) -> Computed:
+        computed = self.worker.compute(self.block, self.buffers, names)
+        assert computed is not None, "nothing interrupts a benchmark"
+        return computed
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
@@ -60,24 +90,18 @@ def measure(name: str, work: Callable[[], object], samples: int, pairs: int) -> 
 
 def main() -> None:
     """Read the command line and measure."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("spec", nargs="?", type=Path, default=SPEC)
-    parser.add_argument("--samples", type=int, default=2**17, help="per cell of the whole run")
     parser.add_argument("--pairs", type=int, default=10)
     asked = parser.parse_args()
-    sweep = fabricarlo.load_spec(asked.spec, [f"samples={asked.samples}"])
-    engine = Engine(Plan(sweep, tile=tile_lanes()))
-    total = engine.plan.layout.cell_count * asked.samples
-    print(f"{sweep.name}: {len(sweep.outputs)} outputs, {engine.devices[0].device_kind}")
-    measure("compute", lambda: compute(engine), engine.plan.layout.at(0).samples, asked.pairs)
-    measure("run, no samples", lambda: run(asked, keep=False), total, max(3, asked.pairs // 3))
-    measure("run, samples", lambda: run(asked, keep=True), total, max(3, asked.pairs // 3))
-
-
-def run(asked: argparse.Namespace, *, keep: bool) -> None:
-    """The whole sweep into a store in memory."""
-    overrides = [f"samples={asked.samples}", f"keep.samples={str(keep).lower()}"]
-    fabricarlo.run(asked.spec, overrides=overrides)
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(asked.spec, Path(folder))
+        sweep, samples = bench.plan.sweep, bench.block.samples
+        device = bench.engine.devices[0].device_kind
+        print(f"{sweep.name}: {len(sweep.outputs)} outputs, {samples:,} samples, {device}")
+        measure("evaluate", bench.evaluate, samples, asked.pairs)
+        measure("and summarise", bench.summarise, samples, asked.pairs)
+        measure("and write", bench.write, samples, asked.pairs)
 
 
 if __name__ == "__main__":

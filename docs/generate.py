@@ -146,7 +146,7 @@ def page() -> str:
 
 def main() -> int:
     """Write or check the page."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing")
     made = page()
     if parser.parse_args().check:

@@ -1,6 +1,11 @@
 """fabricarlo: Monte Carlo sweeps of AI-cluster designs, from YAML to labelled xarray datasets."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabricarlo.reading import open
+    from fabricarlo.running import run
+    from fabricarlo.spec import load_spec
 
 __version__ = "0.1.0"
 __all__ = ["load_spec", "open", "run"]

@@ -1,18 +1,22 @@
 """Print the plan of a sweep; the only computing is a short probe of its speed."""
 
+import math
 import time
 
 import jax
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from fabricarlo.engine import Engine, tile_lanes
+from fabricarlo.layout import Block
 from fabricarlo.plan import Plan
 from fabricarlo.sweep import Sweep
 from fabricarlo.template import sample_arrays
 
 PROBE_TILES = 4
+FEW = 4096  # blocks looked at to find every variant
 
 
 def describe(sweep: Sweep) -> None:
@@ -21,27 +25,22 @@ def describe(sweep: Sweep) -> None:
     console = Console()
     total = plan.layout.cell_count * sweep.samples
     grid = " x ".join(f"{a.name} {len(a.labels)}" for a in plan.axes) or "one cell"
-    console.print(f"[bold]{sweep.name}[/bold]  plan {plan.hash[:12]}", highlight=False)
-    console.print(f"cells      {plan.layout.cell_count:,} ({grid})", highlight=False)
-    console.print(
-        f"samples    {total:,} ({sweep.samples:,} per cell, {sweep.replicates} replicates)",
-        highlight=False,
-    )
-    console.print(
-        f"blocks     {plan.layout.block_count:,} of up to {plan.layout.block:,} lanes",
-        highlight=False,
-    )
-    console.print(f"to write   {size_text(bytes_to_write(plan))} of samples", highlight=False)
-    console.print(f"variants   {len(plan.variants)} programs to compile", highlight=False)
-    for variant in plan.variants:
-        console.print("  " + ", ".join(f"{q}={a}" for q, a in variant.choices), highlight=False)
+    facts = {
+        "sweep": f"{sweep.name}, plan {plan.hash[:12]}",
+        "cells": f"{plan.layout.cell_count:,} ({grid})",
+        "samples": f"{total:,} ({sweep.samples:,} per cell, {sweep.replicates} replicates)",
+        "blocks": f"{plan.layout.block_count:,} of up to {plan.layout.block:,} lanes",
+        "to write": f"{size_text(bytes_to_write(plan))} of samples",
+    }
+    for name, fact in facts.items():
+        console.print(f"{name:<10} {fact}", highlight=False, soft_wrap=True)
+    for line in (*choices(plan), *remarks(plan)):
+        console.print(line, highlight=False, soft_wrap=True)
     console.print(_streams(plan))
-    for line in remarks(plan):
-        console.print(line, highlight=False)
-    console.print(
-        f"time       about {duration_text(estimated_seconds(plan, total))} on {jax.local_devices()[0].device_kind}, writing not counted",
-        highlight=False,
-    )
+    seconds = estimated_seconds(plan, total)
+    device = jax.local_devices()[0].device_kind
+    text = f"about {duration_text(seconds)} of computing on {device}, writing not counted"
+    console.print(f"{'time':<10} {text}", highlight=False)
 
 
 def bytes_to_write(plan: Plan) -> int:
@@ -49,15 +48,25 @@ def bytes_to_write(plan: Plan) -> int:
     if not plan.sweep.keep.samples:
         return 0
     kept = -(-plan.sweep.samples // plan.sweep.keep.every)
-    sizes = (
-        np.dtype(a.dtype).itemsize * int(np.prod([plan.shape[k] for k in a.axes], dtype=object))
-        for a in sample_arrays(plan)
-    )
-    return kept * sum(sizes)
+    cells = {a: math.prod(plan.shape[k] for k in a.axes) for a in sample_arrays(plan)}
+    return kept * sum(np.dtype(a.dtype).itemsize * n for a, n in cells.items())
+
+
+def choices(plan: Plan) -> list[str]:
+    """The answers that all programs share, and those by which they differ."""
+    answers = [dict(v.choices) for v in plan.variants]
+    shared = {q for q in answers[0] if len({a[q] for a in answers}) == 1}
+    common = ", ".join(f"{q} {a}" for q, a in answers[0].items() if q in shared)
+    lines = [f"{'answers':<10} {common}", f"{'programs':<10} {len(answers)} to compile"]
+    if len(answers) > 1:
+        for answer in answers:
+            differs = ", ".join(f"{q} {a}" for q, a in answer.items() if q not in shared)
+            lines.append(f"{'':<10} {differs or 'laws or inputs of other kinds'}")
+    return lines
 
 
 def _streams(plan: Plan) -> Table:
-    table = Table(title="what is random", title_justify="left")
+    table = Table(title="what is random", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("stream", "Sobol' dimension", "bits"):
         table.add_column(heading)
     sobol = plan.sweep.sampler == "sobol"
@@ -75,35 +84,30 @@ def remarks(plan: Plan) -> list[str]:
     named = dict.fromkeys([*(n for s in settings for n in (*s.values, *s.draws)), *plan.random])
     replaced = dict.fromkeys(n for v in plan.variants for n in v.replaced)
     lines = [
-        f"replaced   {n}: the spec's value stands for the one that a stage would compute"
+        f"{'replaced':<10} {n}: the spec's value stands for what a stage would compute"
         for n in replaced
     ]
-    unused = [n for n in named if n not in used]
-    return lines + (
-        [f"unused     {', '.join(unused)}: no requested output depends on it"] if unused else []
-    )
+    unused = ", ".join(n for n in named if n not in used)
+    return lines + ([f"{'unused':<10} {unused}: no output depends on it"] if unused else [])
 
 
 def estimated_seconds(plan: Plan, total: int) -> float:
     """Seconds that computing will take here, by timing a few tiles of every variant."""
     engine, layout, seconds = Engine(plan), plan.layout, 0.0
     per_chunk = layout.blocks_per_cell
-    first = {
-        plan.variant(int(layout.at(c * per_chunk).cells[0])): c
-        for c in reversed(range(min(layout.block_count // per_chunk, 4096)))
-    }
-    for chunk in first.values():
-        block = layout.at(chunk * per_chunk)
+    chunks = range(min(layout.block_count // per_chunk, FEW))
+    blocks = [layout.at(c * per_chunk) for c in reversed(chunks)]
+    first = {plan.variant(int(block.cells[0])): block for block in blocks}
+    for block in first.values():
         _seconds_of(engine, block, 1)  # compiles
         seconds += _seconds_of(engine, block, PROBE_TILES)
-    lanes = layout.tile * len(first) * PROBE_TILES
-    return seconds * total / lanes
+    return seconds * total / (layout.tile * len(first) * PROBE_TILES)
 
 
-def _seconds_of(engine: Engine, block: object, tiles: int) -> float:
+def _seconds_of(engine: Engine, block: Block, tiles: int) -> float:
     start, done = time.perf_counter(), 0
     while done < tiles:
-        for tile in engine.tiles(block):  # type: ignore[arg-type]
+        for tile in engine.tiles(block):
             jax.block_until_ready(tile.outputs)
             done += 1
             if done >= tiles:

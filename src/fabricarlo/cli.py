@@ -28,7 +28,7 @@ Sets = Annotated[
 Samples = Annotated[int | None, typer.Option("--samples", help="Samples per cell.")]
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback form
+def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"fabricarlo {__version__}")
         raise typer.Exit
@@ -56,7 +56,7 @@ def run(
         typer.Option(
             "--process",
             metavar="K/N",
-            help="Take share K of N (0 <= K < N) of the blocks; default from SLURM_PROCID/SLURM_NTASKS.",
+            help="Take share K of N of the blocks; default from SLURM_PROCID/SLURM_NTASKS.",
         ),
     ] = None,
     block: Annotated[
@@ -138,7 +138,8 @@ def _share(text: str | None) -> tuple[int, int] | None:
     part, slash, of = text.partition("/")
     if not (slash and part.isdigit() and of.isdigit() and int(part) < int(of)):
         raise FabricarloError(
-            f"--process: '{text}' is no share; write K/N with 0 <= K < N, e.g. 0/4 for the first of four."
+            f"--process: '{text}' is no share; write K/N with 0 <= K < N, e.g. 0/4 "
+            "for the first of four."
         )
     return int(part), int(of)
 
@@ -158,10 +159,10 @@ def main() -> None:
 
 def _other(error: Exception) -> int:
     """Exit code of an error that is no FabricarloError; prints what it has to say."""
-    show_usage = getattr(error, "show", None)  # typer's own errors of usage
-    if show_usage is not None and hasattr(error, "exit_code"):
+    show_usage, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+    if show_usage is not None and code is not None:  # typer's own errors of usage
         show_usage()
-        return error.exit_code
+        return code
     if (number := getattr(error, "number", None)) is not None:
         typer.echo(f"{error}; what is finished is kept: the same command goes on.", err=True)
         return 128 + number

@@ -14,7 +14,7 @@ from fabricarlo.store import SweepStore
 from fabricarlo.summaries.bins import edges
 from fabricarlo.summaries.estimate import Estimates, estimate
 from fabricarlo.summaries.state import Part, merge
-from fabricarlo.template import attributes, write, write_axes
+from fabricarlo.template import MISSING, attributes, write, write_axes
 
 MANIFEST = "_run/finished.json"
 Parts = dict[int, list[Part]]
@@ -59,7 +59,7 @@ def finish(store: SweepStore, plan: Plan, parts: Parts, *, force: bool) -> bool:
 
 
 def _consolidate(target: Store, group: str) -> None:
-    """One metadata object a group, for readers far away; zarr warns that v3 has no words for it yet."""
+    """One metadata object a group, for readers far away; zarr warns that its v3 form may change."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         zarr.consolidate_metadata(target, path=group or None)
@@ -130,10 +130,10 @@ def _write_output(
     kinds = {
         "": ("quantile", ("quantile",), "quantile over samples"),
         "_interval": (
-            "quantile_interval", ("quantile", "bound"), "95 % interval of the quantile over replicates"
+            "quantile_interval", ("quantile", "bound"), "95 % interval of the quantile"
         ),
         "_mean": ("mean", (), "mean over samples"),
-        "_mean_interval": ("mean_interval", ("bound",), "95 % interval of the mean over replicates"),
+        "_mean_interval": ("mean_interval", ("bound",), "95 % interval of the mean"),
         "_std": ("std", (), "standard deviation over samples"),
         "_min": ("min", (), "smallest sample"),
         "_max": ("max", (), "largest sample"),
@@ -194,12 +194,16 @@ def _write_histogram(
         attrs = attributes(declared)
         attrs["long_name"] = f"{declared.meaning}: {suffix} edge of the bin"
         write(group, f"{dim}_{suffix}", np.asarray(values, np.float64), (dim,), attrs)
-    attrs = {"units": "1", "long_name": f"{declared.meaning}: samples in the bin"}
+    attrs: dict[str, Any] = {
+        "units": "1",
+        "long_name": f"{declared.meaning}: samples in the bin",
+        "_FillValue": MISSING,
+    }
     shape = (*plan.shape, plan.sweep.replicates, len(occupied))
     chunks = (*(1 for _ in plan.shape), plan.sweep.replicates, max(1, len(occupied)))
     array = group.create_array(
-        f"{name}_counts", shape=shape, chunks=chunks, dtype="int64", fill_value=-1,
-        dimension_names=(*axes, "replicate", dim), attributes=attrs | {"_FillValue": -1},
+        f"{name}_counts", shape=shape, chunks=chunks, dtype="int64", fill_value=MISSING,
+        dimension_names=(*axes, "replicate", dim), attributes=attrs,
     )  # fmt: skip
     for cell, found in rows.items():
         counts = np.zeros((len(found), len(occupied)), np.int64)

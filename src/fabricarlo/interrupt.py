@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: finish what ends soon, write the ledger, leave; a second signal leaves at once."""
+"""Ctrl-C and SIGTERM: finish what ends soon, record it, leave; a second signal leaves at once."""
 
 import contextlib
 import os

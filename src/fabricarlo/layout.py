@@ -57,8 +57,8 @@ class Layout:
                 raise ValueError(f"{name} is {value}; it must be a power of two.")
         if not self.replicates <= self.tile <= self.block <= 2**32:
             raise ValueError(
-                f"{self.replicates} replicates, tile {self.tile}, block {self.block}: each must be at "
-                "least the one before, and a block at most 2^32."
+                f"{self.replicates} replicates, tile {self.tile}, block {self.block}: each must be "
+                "at least the one before, and a block at most 2^32."
             )
 
     @cached_property
@@ -85,7 +85,7 @@ class Layout:
 
     @property
     def cells_per_tile(self) -> int:
-        """Whole cells that share a tile; a cell of more than half a tile has its tiles to itself."""
+        """Whole cells that share a tile; a larger one has its tiles to itself."""
         return max(1, self.columns_per_tile // self.columns_per_cell)
 
     @property

@@ -8,6 +8,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class Written:
     number: int
     stop: int  # one past its last sample: a later, longer run sees that the block was short
     checksums: dict[str, int]  # variable -> CRC-32C of the decoded chunk
-    sizes: dict[str, int]  # variable -> bytes of the stored chunk
+    sizes: dict[str, int | None]  # variable -> bytes of the stored chunk
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,8 @@ def encode(segment: Segment) -> bytes:
         "blocks": [dataclasses.asdict(b) for b in segment.blocks],
         "parts": [list(key) for key in segment.parts],
     }
-    arrays = {f"part{k}": _bytes(to_bytes(p)) for k, p in enumerate(segment.parts.values())}
+    parts = enumerate(segment.parts.values())
+    arrays: dict[str, Any] = {f"part{k}": _bytes(to_bytes(p)) for k, p in parts}
     out = io.BytesIO()
     np.savez(out, head=_bytes(json.dumps(head).encode()), **arrays)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""From a sweep to its grid, variants, streams and numbers: all that is known before a device runs."""
+"""From a sweep to its grid, variants, streams and numbers: what is known before a device runs."""
 
 import hashlib
 import inspect
@@ -211,7 +211,8 @@ class Plan:
             raise SpecError(
                 [
                     f"{self.sweep.path}: {q.name} has no value: {q.meaning} ({q.unit}); give it in "
-                    f"`set`, `draws`, an axis or a preset of `base`. {model.owner[q.name].__name__} needs it."
+                    f"`set`, `draws`, an axis or a preset of `base`. "
+                    f"{model.owner[q.name].__name__} needs it."
                     for q in missing
                 ]
             )
@@ -263,6 +264,6 @@ class Plan:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the resolved spec and its outputs; samples, description and file name are not in."""
+        """SHA-256 of the resolved spec and its outputs; without samples, description, file name."""
         text = json.dumps(self.content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -69,7 +69,7 @@ class Program:
         tables: dict,
         rows: Array,
     ) -> tuple[dict[str, Array], dict[str, Uniform]]:
-        """index [C], keys [2, stream, R, 1 or C], words [stream, C], numbers [row, C], rows [table, C]."""
+        """index [C], keys [2, stream, R, 1 or C], words [stream, C], numbers [row, C]."""
         uniforms = dict(
             zip((s.name for s in self.streams), self._words(index, keys, words), strict=True)
         )
@@ -106,6 +106,7 @@ class Program:
                 value = drawn
             else:
                 value = value * drawn if relation == "times" else value + drawn
+        assert value is not None  # a variable has a floor or a law
         return jnp.broadcast_to(value, (self.plan.sweep.replicates, numbers.shape[1]))
 
     def _evaluate(

@@ -52,7 +52,7 @@ class Session:
         if self.meta is not None and overwrite:
             if live := live_processes(self.store.objects):
                 raise StoreError(
-                    f"{self.store.name} is held by {live[0]}; --overwrite waits for it to end: stop it first."
+                    f"{self.store.name} is held by {live[0]}; stop it before --overwrite."
                 )
             self.store.erase()
             self.meta = None
@@ -69,15 +69,17 @@ class Session:
         if meta["samples"] > self.plan.layout.samples:
             raise StoreError(
                 f"{self.store.name} holds {meta['samples']:,} samples per cell, this run asks for "
-                f"{self.plan.layout.samples:,}: the first of them are in it; select them, or choose another --out."
+                f"{self.plan.layout.samples:,}: the first of them are in it; "
+                "select them, or choose another --out."
             )
 
     def _check_probe(self, probe: str) -> None:
         if self.meta is not None and self.meta["probe"] != probe:
             raise StoreError(
-                f"{self.store.name} was begun on {self.meta['device']} with {self.meta['versions']}; "
-                f"here ({self._facts()['device']}, {self._facts()['versions']}) the same inputs give other "
-                "last bits. Go on there, choose another --out, or give --overwrite."
+                f"{self.store.name} was begun on {self.meta['device']} with "
+                f"{self.meta['versions']}; here ({self._facts()['device']}, "
+                f"{self._facts()['versions']}) the same inputs give other last bits. "
+                "Go on there, choose another --out, or give --overwrite."
             )
 
     def _facts(self) -> dict[str, Any]:
@@ -94,8 +96,8 @@ class Session:
             layout = (self.meta["block"], self.meta["tile"])
             if layout != (self.plan.layout.block, self.plan.layout.tile):
                 raise StoreError(
-                    f"{self.store.name} was begun just now with blocks of {layout[0]}: run the same "
-                    "command again."
+                    f"{self.store.name} was begun just now with blocks of {layout[0]}: run the "
+                    "same command again."
                 )
         if self.meta is None or not self.meta["created"]:
             reporter.phase("compiling")
@@ -120,8 +122,8 @@ class Session:
             return
         if self.share[1] > 1:
             raise StoreError(
-                f"{self.store.name} has cells shorter than a block and must be laid out anew to grow: "
-                "start without --process first."
+                f"{self.store.name} has cells shorter than a block and must be laid out anew to "
+                "grow: start without --process first."
             )
         # chunks of a short run hold whole cells: laid out anew, and the same draws come first
         self.store.objects.clear("_run/ledger")

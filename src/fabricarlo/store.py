@@ -205,7 +205,7 @@ class SampleWriter:
 
 
 def rounded(values: np.ndarray, bits: int) -> np.ndarray:
-    """float32 rounded half to even to `bits` explicit mantissa bits; relative error <= 2^-(bits+1)."""
+    """float32 rounded half to even to `bits` mantissa bits; relative error <= 2^-(bits + 1)."""
     pattern = np.ascontiguousarray(values, np.float32).view(np.uint32)
     drop = np.uint32(23 - bits)
     half = (np.uint32(1) << (drop - np.uint32(1))) - np.uint32(1)

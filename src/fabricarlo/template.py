@@ -23,7 +23,6 @@ class SampleArray:
     name: str
     axes: tuple[int, ...]  # positions of its axes among the sweep's
     is_flag: bool
-    is_draw: bool
 
     @property
     def dtype(self) -> str:
@@ -36,10 +35,10 @@ def sample_arrays(plan: Plan) -> tuple[SampleArray, ...]:
     everywhere = tuple(range(len(plan.axes)))
     position = {a.name: k for k, a in enumerate(plan.axes)}
     outputs = [
-        SampleArray(n, everywhere, bool(plan.known[n].flags), False) for n in plan.sweep.outputs
+        SampleArray(n, everywhere, is_flag=bool(plan.known[n].flags)) for n in plan.sweep.outputs
     ]
     draws = [
-        SampleArray(n, tuple(position[a] for a in plan.axes_of(n)), False, True)
+        SampleArray(n, tuple(position[a] for a in plan.axes_of(n)), is_flag=False)
         for n in plan.random
         if n not in plan.sweep.outputs
     ]

@@ -1,9 +1,8 @@
 """Clock, temperature and status against root finding; the slowest GPU against brute force."""
 
-import math
-
 import numpy as np
 import pytest
+from scipy import stats
 
 from fabric_kernels.cooling import LIMITS
 from tests.agreement import FALSE_ALARM
@@ -104,9 +103,11 @@ def test_single_phase_finds_the_governed_point() -> None:
         np.testing.assert_allclose(
             made["medium_temperature"], [medium.base for medium in media], rtol=rounding
         )
-        lost = made["limiting_reason"] != LIMITS.index("trip")
+        # at the fold the temperature is a double root, and a tripped GPU has none
+        plain = [point.status not in ("runaway", "trip") for point in points]
         power = np.array([point.power for point in points])
-        np.testing.assert_allclose(made["gpu_power"][lost], power[lost], rtol=2e-3)
+        close = 1e-9 if dtype == np.float64 else 1e-4
+        np.testing.assert_allclose(made["gpu_power"][plain], power[plain], rtol=close)
 
 
 def test_air_finds_the_governed_point() -> None:
@@ -152,15 +153,9 @@ def slowest(name: str, gpus: float) -> dict[str, np.ndarray]:
 
 
 def quantile_range(rising: np.ndarray, probability: float) -> tuple[float, float]:
-    """Between which clocks the quantile lies, but for a false alarm of 1e-6."""
-    count = rising.size
-    below = thermal_binomial(count, probability)
-    return float(rising[max(below[0] - 1, 0)]), float(rising[min(below[1], count - 1)])
-
-
-def thermal_binomial(count: int, probability: float) -> tuple[int, int]:
-    spread = 4.9 * math.sqrt(count * probability * (1 - probability))
-    return int(count * probability - spread), int(count * probability + spread) + 1
+    """Between which clocks the quantile lies, but for a false alarm."""
+    low, high = stats.binom.interval(1 - FALSE_ALARM, rising.size, probability)
+    return float(rising[max(int(low) - 1, 0)]), float(rising[min(int(high), rising.size - 1)])
 
 
 @pytest.mark.parametrize(("name", "gpus", "clusters"), [
@@ -181,4 +176,3 @@ def test_median_clock_is_not_that_of_the_slowest() -> None:
     made = slowest("single_phase", 72)
     low, high = quantile_range(brute_force("single_phase", 300, 72), 0.5)
     assert not low * (1 - 2e-3) <= made["clock_fraction"][2] <= high * (1 + 7e-3)
-    assert FALSE_ALARM < 1e-5  # the level at which the range above was drawn

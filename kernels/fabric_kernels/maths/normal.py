@@ -41,7 +41,8 @@ def normal_score_of_tail(tail: Array, minus_log_tail: Array | None = None) -> Ar
 def log_survival(score: Array) -> Array:
     """Natural logarithm of Q(z) = 1 - Phi(z), accurate on both sides of z = 0.
 
-    Relative error 5e-7, and z^2 times half an ulp where Q or Phi is small. For z < 13 in float32 and z < 37 in float64; beyond, the smallest normal number stands for Q.
+    Relative error 5e-7, and z^2 times half an ulp where Q or Phi is small. For z < 13 in float32
+    and z < 37 in float64; beyond, the smallest normal number stands for Q.
     """
     tail = 0.5 * erfc(jnp.abs(score) * 0.7071067811865476)
     tail = jnp.maximum(tail, jnp.finfo(score.dtype).tiny)
