@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 
 import jax
@@ -54,8 +54,11 @@ class Engine:
 
     def tiles(self, block: Block) -> Iterator[Tile]:
         """Dispatch the tiles of a block, in order; nothing here waits for a device."""
+        return self._dispatch(block, self.plan.layout.tiles(block))
+
+    def _dispatch(self, block: Block, tiles: Iterable[Columns]) -> Iterator[Tile]:
         variant = self.plan.variant(int(block.cells[0]))
-        for k, columns in enumerate(self.plan.layout.tiles(block)):
+        for k, columns in enumerate(tiles):
             device = self.devices[k % len(self.devices)]
             with jax.default_device(device):
                 outputs, draws = self._tile(self.program(variant), block, columns, device)
@@ -122,9 +125,14 @@ class Engine:
         return jax.device_put(program.tables, device)
 
     def probe(self) -> str:
-        """Digest of the first tile's draws and outputs: stands for device kind and versions."""
-        block = self.plan.layout.at(0)
-        tile = next(self.tiles(block))
+        """Digest of one fixed tile of cell 0: stands for device kind and versions.
+
+        It does not depend on how many samples there are, so that a longer run agrees.
+        """
+        width = self.plan.layout.columns_per_tile
+        columns = Columns(np.zeros(width, np.int32), np.arange(width), 0, width)
+        block = Block(0, 0, (), np.zeros(1, np.int64), 0, self.plan.layout.tile)
+        tile = next(self._dispatch(block, [columns]))
         digest = hashlib.sha256()
         for name, array in sorted((tile.outputs | tile.draws).items()):
             digest.update(name.encode())

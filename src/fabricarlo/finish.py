@@ -27,7 +27,7 @@ def merged_parts(ledger: Ledger, plan: Plan) -> tuple[dict[int, Written], Parts]
     segments = sorted(ledger.segments(), key=lambda pair: (-len(pair[1].blocks), pair[0]))
     for _, segment in segments:
         # a block that was the short end of a shorter run is computed again in a longer one
-        blocks = {b.number: b for b in segment.blocks if b.stop == plan.layout.at(b.number).stop}
+        blocks = {n: b for b in segment.blocks if (n := _number(plan, b)) is not None}
         if blocks.keys() & done.keys():
             continue  # an overlap: what this segment has beyond it is computed again
         done |= blocks
@@ -35,6 +35,12 @@ def merged_parts(ledger: Ledger, plan: Plan) -> tuple[dict[int, Written], Parts]
             if short in (0, plan.layout.samples):
                 parts.setdefault(cell, []).append(part)
     return done, parts
+
+
+def _number(plan: Plan, written: Written) -> int | None:
+    """The block's number in this plan; None for one that is not whole here."""
+    number = plan.layout.number(written.chunk, written.part)
+    return number if number >= 0 and plan.layout.at(number).stop == written.stop else None
 
 
 def finish(store: SweepStore, plan: Plan, parts: Parts, *, force: bool) -> bool:
@@ -89,8 +95,8 @@ def _compact(store: SweepStore, plan: Plan) -> None:
     groups: dict[tuple[int, int], list[Part]] = {}
     counted: set[int] = set()
     for _, segment in sorted(segments, key=lambda pair: (-len(pair[1].blocks), pair[0])):
-        numbers = {b.number for b in segment.blocks}
-        if numbers & counted or not numbers <= done.keys():
+        numbers = {n for b in segment.blocks if (n := _number(plan, b)) is not None}
+        if numbers & counted or len(numbers) < len(segment.blocks):
             return  # overlaps or short ends: left as they are, which is right but not compact
         counted |= numbers
         for key, part in segment.parts.items():

@@ -16,12 +16,12 @@ import numpy as np
 class Block:
     """A unit of writing and resuming: whole cells, or a range of samples of one cell."""
 
-    number: int
+    chunk: int  # which cells: number of its region, in C order
+    part: int  # number of this block within its cells
     region: tuple[slice, ...]  # over the axes
     cells: np.ndarray  # int64, flat cell ids in C order of the region
     start: int  # first sample
     stop: int  # one past the last sample
-    part: int  # number of this block within its cell
 
     @property
     def samples(self) -> int:
@@ -118,6 +118,11 @@ class Layout:
         """Cells of the grid."""
         return math.prod(self.shape)
 
+    def number(self, chunk: int, part: int) -> int:
+        """The number of a block in this layout; -1 where it has no such block."""
+        inside = chunk < math.prod(self.chunks) and part < self.blocks_per_cell
+        return chunk * self.blocks_per_cell + part if inside else -1
+
     def at(self, number: int) -> Block:
         """Block `number`; blocks of one cell follow each other."""
         chunk, part = divmod(number, self.blocks_per_cell)
@@ -132,7 +137,7 @@ class Layout:
         )
         start = part * self.samples_per_block
         stop = min(start + self.samples_per_block, self.samples)
-        return Block(number, region, cells, start, stop, part)
+        return Block(chunk, part, region, cells, start, stop)
 
     def tiles(self, block: Block) -> Iterator[Columns]:
         """The tiles of a block, in order, each padded at its end."""

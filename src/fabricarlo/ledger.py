@@ -23,7 +23,8 @@ PREFIX = "_run/ledger/"
 class Written:
     """One finished block."""
 
-    number: int
+    chunk: int  # its cells and its part of their samples: names that a longer run keeps
+    part: int
     stop: int  # one past its last sample: a later, longer run sees that the block was short
     checksums: dict[str, int]  # variable -> CRC-32C of the decoded chunk
     sizes: dict[str, int | None]  # variable -> bytes of the stored chunk

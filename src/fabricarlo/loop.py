@@ -76,9 +76,10 @@ class Loop:
 
     def _took(self, writing: "Future[tuple[Written, dict[int, Part], Buffers]]") -> Buffers:
         written, parts, buffers = writing.result()
-        if written.number not in self.counted:
+        number = self.plan.layout.number(written.chunk, written.part)
+        if number not in self.counted:
             self.pending.append((written, parts))
-            self.reporter.advance(self.plan.layout.at(written.number).samples)
+            self.reporter.advance(self.plan.layout.at(number).samples)
         overdue = time.monotonic() - self.flushed > CHECKPOINT_SECONDS
         if len(self.pending) >= CHECKPOINT_BLOCKS or overdue:
             self.flush()

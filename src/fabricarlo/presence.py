@@ -53,7 +53,8 @@ class Presence:
     def _claim(self, name: str) -> None:
         part, of = self.share
         prefix = f"{PREFIX}{part}of{of}."
-        epochs = [int(k.removeprefix(prefix).split(".")[0]) for k in self.objects.keys(prefix)]
+        mine = [k for k in self.objects.keys(PREFIX) if k.startswith(prefix)]
+        epochs = [int(k.removeprefix(prefix).split(".")[0]) for k in mine]
         self._key = f"{prefix}{max(epochs, default=0) + 1}.json"
         self.objects.put_if_absent(self._key, self._record())
         if json.loads(self.objects.get(self._key) or b"{}").get("token") != self.token:

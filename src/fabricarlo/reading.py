@@ -43,9 +43,10 @@ def _dataset(target: Store, group: str) -> xr.Dataset:
     return xr.open_zarr(target, group=group, consolidated=False, chunks=None)
 
 
-def _finished(objects: Objects) -> set[int]:
-    """Numbers of the finished blocks."""
-    return {b.number for _, segment in Ledger(objects).segments() for b in segment.blocks}
+def _finished(objects: Objects) -> list[tuple[int, int]]:
+    """Chunk and part of the finished blocks."""
+    segments = (segment for _, segment in Ledger(objects).segments())
+    return [(b.chunk, b.part) for segment in segments for b in segment.blocks]
 
 
 class _Finished(BackendArray):
@@ -70,11 +71,12 @@ class _Finished(BackendArray):
         return np.where(done, values, values.dtype.type(self.array.fill_value))
 
 
-def _masked(samples: xr.Dataset, group: Any, done: set[int]) -> xr.Dataset:
+def _masked(samples: xr.Dataset, group: Any, done: list[tuple[int, int]]) -> xr.Dataset:
     """Samples with unfinished blocks missing; blocks count in C order of an output's chunks."""
     output = max(samples.data_vars, key=lambda name: samples[name].ndim)
     dims, grid = samples[output].dims, _grid(group[output])
-    finished = np.isin(np.arange(np.prod(grid)).reshape(grid), list(done))
+    numbers = [chunk * grid[-1] + part for chunk, part in done if part < grid[-1]]
+    finished = np.isin(np.arange(np.prod(grid)).reshape(grid), numbers)
     for name in samples.data_vars:
         mine = samples[name].dims
         # draws that cells share are written by the first of these cells

@@ -177,7 +177,7 @@ class SampleWriter:
             self._stored[array.name][where] = kept
             checksums[array.name] = google_crc32c.value(kept.tobytes())
         sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
-        return Written(block.number, block.stop, checksums, sizes)
+        return Written(block.chunk, block.part, block.stop, checksums, sizes)
 
     def _kept(self, array: SampleArray, block: Block, values: np.ndarray) -> np.ndarray:
         keep = self.plan.sweep.keep

@@ -91,10 +91,17 @@ def evaluate(plan: Plan, devices: list[jax.Device] | None = None) -> dict[str, n
         for tile in engine.tiles(block):
             cols = tile.columns
             cells = block.cells[cols.position[: cols.count]]
-            sample = cols.index[: cols.count, None] * layout.replicates + np.arange(layout.replicates)
+            sample = cols.index[: cols.count, None] * layout.replicates + np.arange(
+                layout.replicates
+            )
             for name, array in (tile.outputs | tile.draws).items():
                 place = found.setdefault(
-                    name, np.full((layout.cell_count, layout.columns_per_cell * layout.replicates), np.nan, np.float32)
+                    name,
+                    np.full(
+                        (layout.cell_count, layout.columns_per_cell * layout.replicates),
+                        np.nan,
+                        np.float32,
+                    ),
                 )
                 place[cells[:, None], sample] = np.asarray(array).T[: cols.count]
     return {n: v[:, : layout.samples] for n, v in found.items()}

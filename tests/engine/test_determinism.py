@@ -60,8 +60,9 @@ def test_one_more_value_on_an_axis():
 
 
 def test_other_outputs_leave_the_draws_and_hardly_move_a_number():
-    less, more = small.samples(small.run()), small.samples(
-        small.run(outputs=["bus_bandwidth", "allreduce_time", "exchange_latency"])
+    less, more = (
+        small.samples(small.run()),
+        small.samples(small.run(outputs=["bus_bandwidth", "allreduce_time", "exchange_latency"])),
     )
     draws = [d for d in small.SPEC["draws"]]
     small.assert_same_bits({d: less[d] for d in draws}, {d: more[d] for d in draws})
@@ -72,7 +73,9 @@ def test_other_outputs_leave_the_draws_and_hardly_move_a_number():
 def test_appending_moves_nothing(sampler):
     """A draw, an axis and a stage more: the old draws and numbers keep their bits."""
     before = small.samples(small.run(sampler=sampler))
-    draws = small.SPEC["draws"] | {"interleave": {"discrete": {"values": [1, 2], "weights": [1, 1]}}}
+    draws = small.SPEC["draws"] | {
+        "interleave": {"discrete": {"values": [1, 2], "weights": [1, 1]}}
+    }
     axes = small.SPEC["axes"] | {"oversubscription": [1, 2]}
     after = small.samples(small.run(sampler=sampler, draws=draws, axes=axes))
     small.assert_same_bits(
@@ -107,9 +110,9 @@ def test_an_independent_axis_has_draws_of_its_own():
 def test_paired_differences_are_quieter_than_unpaired_ones():
     """Cells share their draws, so the variance of a difference is far below the sum of variances."""
     shared = small.samples(small.run(sampler="random", samples=20_000))["allreduce_time"]
-    apart = small.samples(
-        small.run(sampler="random", samples=20_000, independent=["gpus"])
-    )["allreduce_time"]
+    apart = small.samples(small.run(sampler="random", samples=20_000, independent=["gpus"]))[
+        "allreduce_time"
+    ]
     paired = np.var(shared[1, 1] - shared[1, 0], dtype=np.float64)
     unpaired = np.var(apart[1, 1] - apart[1, 0], dtype=np.float64)
     assert paired < unpaired / 100

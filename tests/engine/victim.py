@@ -21,12 +21,12 @@ def _run(text: str, path: str, options: dict[str, Any]) -> None:
     """Exit codes are those of the command line."""
     cache = options.pop("cache", None)
     limit = options.pop("file_size", None)
-    user = options.pop("user", None)
     checkpoint = options.pop("checkpoint", 3)
     log = options.pop("log", None)
     sys.stderr = open(log, "a") if log else open(os.devnull, "w")  # noqa: SIM115
-    import fabricarlo
     import jax
+
+    import fabricarlo
     from fabricarlo import loop
     from fabricarlo.errors import StoreError
     from fabricarlo.interrupt import Interrupted
@@ -40,8 +40,6 @@ def _run(text: str, path: str, options: dict[str, Any]) -> None:
 
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    if user:
-        os.setuid(user)
     loop.CHECKPOINT_BLOCKS = checkpoint
     try:
         fabricarlo.run(text, path, **options)

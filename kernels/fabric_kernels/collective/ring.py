@@ -39,6 +39,7 @@ def ring(job: Job, workload: Workload, path: Path, scale_up: ScaleUp) -> Collect
         + (hops - fabric_hops) * scale_up.nvlink_latency,
         fabric_hops=fabric_hops,
         fabric_steps=jnp.where(crosses, hops, 0.0),
-        fabric_messages=jnp.where(crosses, domains, 0.0),
-        message_payload=jnp.where(crosses, workload.payload / ranks, 0.0),
+        # d rings in parallel, each with G messages across in a step
+        fabric_messages=jnp.where(crosses, ranks, 0.0),
+        message_payload=jnp.where(crosses, workload.payload / (ranks * in_domain), 0.0),
     )
