@@ -105,7 +105,7 @@ def _line(step: Step, dying: set[Name]) -> Iterator[str]:
     if step.function in ("all", "any"):
         yield f"{out} = {arguments}.{step.function}()"
     elif step.function == "where":
-        # it has no `out`: one array less is kept, and the allocator hands out that memory, still hot
+        # it has no `out`: one array less is kept, so that it gets memory that is still in the cache
         same = next((n for n in step.arguments if n in dying and n.kind == out.kind), None)
         if same is None:
             yield f"drop_{out.kind}()"

@@ -52,6 +52,7 @@ def finish(store: SweepStore, plan: Plan, parts: Parts, *, force: bool) -> bool:
     if not force and root.attrs.get("state") == "finished" and _is_whole(store):
         return False
     store.forget_consolidated(("", "samples/", "histograms/"))
+    root = zarr.open_group(store.target, mode="r+")  # anew: the old one remembers what it read
     cells = {cell: merge(found) for cell, found in parts.items()}
     _write_root(root, plan, cells)
     _write_histograms(root, plan, cells)

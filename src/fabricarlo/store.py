@@ -118,8 +118,8 @@ class SweepStore:
 
     def grow(self, plan: Plan, facts: dict[str, Any]) -> None:
         """Make room for more samples; what is finished stays where it is."""
-        root = zarr.open_group(self.target, mode="r+")
         self.forget_consolidated(("", "samples/", "histograms/"))
+        root = zarr.open_group(self.target, mode="r+")
         root.update_attributes(self._attributes(plan, facts))
         if plan.sweep.keep.samples:
             kept = -(-plan.layout.samples // plan.sweep.keep.every)
@@ -174,7 +174,10 @@ class SampleWriter:
                 *(block.region[k] for k in array.axes),
                 slice(-(-block.start // every), -(-block.stop // every)),
             )
-            self._stored[array.name][where] = kept
+            stored = self._stored[array.name]
+            # zarr cuts what lies beyond an array without a word
+            assert where[-1].stop <= stored.shape[-1], f"{array.name} ends before {where[-1]}"
+            stored[where] = kept
             checksums[array.name] = google_crc32c.value(kept.tobytes())
         sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
         return Written(block.chunk, block.part, block.stop, checksums, sizes)
