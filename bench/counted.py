@@ -43,6 +43,7 @@ class Instruction:
     called: tuple[str, ...]
     turns: int  # of a loop whose length XLA knows
     is_root: bool
+    hoists: bool  # a broadcast along the columns: what it reads leaves the innermost loop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,13 +112,23 @@ def _instruction(found: re.Match[str]) -> Instruction:
         tuple(called),
         int(turns[1]) if turns else 1,
         bool(found[1]),
+        found[4] == "broadcast" and _spreads_columns(found[3], rest),
     )
+
+
+def _spreads_columns(shape: str, rest: str) -> bool:
+    """Whether a broadcast fills the last dimension anew."""
+    sizes = _SHAPE.findall(shape)[0].split(",")
+    kept = re.search(r"dimensions=\{([\d,]*)\}", rest)
+    return kept is None or str(len(sizes) - 1) not in kept[1].split(",")
 
 
 def _demand(lines: list[Instruction]) -> dict[str, int]:
     """Elements of every instruction of a fusion that its result makes it compute.
 
-    Readers at the same index share a value; a slice or a broadcast reads at its own index.
+    Readers at the same index share a value; a slice or a broadcast reads at its own index. What
+    does not change along the columns is computed outside the innermost loop, by LLVM: measured,
+    the key schedule of a scramble costs nothing.
     """
     same: dict[str, int] = collections.Counter()
     other: dict[str, int] = collections.Counter()
@@ -127,7 +138,9 @@ def _demand(lines: list[Instruction]) -> dict[str, int]:
         own = line.elements if line.is_root else 0
         wanted[line.name] = max(own, same[line.name] + other[line.name])
         for operand in set(line.operands) & elements.keys():
-            if line.operation in _AT_ANOTHER_INDEX:
+            if line.hoists:
+                same[operand] = max(same[operand], elements[operand])
+            elif line.operation in _AT_ANOTHER_INDEX:
                 other[operand] += wanted[line.name]
             elif line.operation in ("tuple", "reduce", "reduce-window", "gather"):
                 same[operand] = max(same[operand], elements[operand])

@@ -1,107 +1,209 @@
-"""CPU time per sample of a sweep, against a fixed NumPy workload that runs in turn with it.
+"""Speed as ratios of CPU time, of things that run in turn in one process.
 
-    python bench/throughput.py [SPEC] [--pairs K]
+    python -m bench.throughput [--rounds K] [--samples N] [--directory D] [--json FILE]
 
-One block of the sweep, compiled before: draws and model alone; with the summaries; with samples
-brought to the host and written to a local store as well. A ratio is the median over the pairs,
-with the quarter of them below and above: trust it, not the times.
+Every figure is a ratio: the median over the rounds, with its quartiles. CPU time is that of all
+threads of the process. Work that can be counted is counted instead.
 """
 
 import argparse
+import json
+import platform
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 
 import fabricarlo
-from fabricarlo.blocks import Buffers, Computed, Worker
-from fabricarlo.engine import Engine, tile_lanes
-from fabricarlo.interrupt import Interrupt
-from fabricarlo.plan import Plan
-from fabricarlo.store import SampleWriter, SweepStore
+from bench.counted import Work, compilations
+from bench.sides import SPEC, Idiomatic, NumPy, Ours, Side, Stored, plan_of
 
-SPEC = Path(__file__).resolve().parents[1] / "sweeps" / "first_look.yaml"
-REFERENCE_LANES = 2**20
+OVERRIDES = (
+    "axes.gpus=[98304]",
+    "axes.fabric=[fabric/roce-800g, fabric/infiniband-xdr]",
+    "axes.cooling=[cooling/air, cooling/single-phase-45c]",
+)
+BLOCKS = (0, 3)  # RoCE with air; InfiniBand with liquid: two of the four programs
+VARIABLES = 20  # float32, of the goal for storing
+CHUNKS = tuple(2**k for k in range(10, 18))
 
-
-def reference() -> None:
-    """The fixed workload: what one transcendental and two operations cost over 2^20 floats."""
-    x = np.linspace(0.1, 0.9, REFERENCE_LANES, dtype=np.float32)
-    for _ in range(8):
-        x = np.exp(-x) + x * np.float32(0.5)
+Row = dict[str, Any]
 
 
-class Bench:
-    """One block of a sweep, and what can be done with it."""
-
-    def __init__(self, spec: Path, folder: Path) -> None:
-        sweep = fabricarlo.load_spec(spec, ["samples=1048576", "keep.samples=true"])
-        self.plan = Plan(sweep, tile=tile_lanes())
-        self.engine = Engine(self.plan)
-        self.block = self.plan.layout.at(0)
-        self.worker = Worker(self.plan, self.engine, Interrupt())
-        self.buffers = Buffers(self.plan)
-        store = SweepStore(folder / "bench.zarr")
-        store.create(self.plan, {"device": "", "versions": ""})
-        self.writer = SampleWriter(store, self.plan)
-
-    def evaluate(self) -> None:
-        """Draws and model."""
-        for tile in self.engine.tiles(self.block):
-            jax.block_until_ready(tile.outputs)
-
-    def summarise(self) -> None:
-        """Draws, model and summaries."""
-        self._computed(set())
-
-    def write(self) -> None:
-        """Everything that a run does, with samples kept."""
-        names = {a.name for a in self.writer.wanted(self.block)}
-        self.writer.write(self.block, self._computed(names).values)
-
-    def _computed(self, names: set[str]) -> Computed:
-        computed = self.worker.compute(self.block, self.buffers, names)
-        assert computed is not None, "nothing interrupts a benchmark"
-        return computed
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
+def cpu_seconds(work: Any) -> float:
     """CPU time of all threads of this process."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
-def measure(name: str, work: Callable[[], object], samples: int, pairs: int) -> None:
-    """Print CPU time per sample, and the ratio of one sample to one lane of the reference."""
-    work()  # compiles
-    seconds, ratios = [], []
-    for _ in range(pairs):
-        base = cpu_seconds(reference) / REFERENCE_LANES
-        seconds.append(cpu_seconds(work) / samples)
-        ratios.append(seconds[-1] / base)
-    low, median, high = np.quantile(ratios, [0.25, 0.5, 0.75])
-    each = 1e9 * float(np.median(seconds))
-    print(f"{name:<18} {each:8.1f} ns CPU a sample   ratio {median:6.2f} ({low:.2f} to {high:.2f})")
+def best_chunk(rivals: Sequence[NumPy]) -> dict[int, float]:
+    """Give every rival its best chunk; CPU time of a sample for each chunk, in ns."""
+    found = {}
+    for chunk in CHUNKS:
+        for rival in rivals:
+            rival.chunk = min(chunk, rival.samples)
+            rival.run()
+        seconds = min(sum(cpu_seconds(r.run) for r in rivals) for _ in range(3))
+        found[chunk] = 1e9 * seconds / sum(r.samples for r in rivals)
+    best = min(found, key=found.__getitem__)
+    for rival in rivals:
+        rival.chunk = best
+    return found
+
+
+def rounds(sides: Sequence[Side], stored: Sequence[Stored], count: int) -> dict[str, np.ndarray]:
+    """CPU time of a sample, in ns, of every side in every round; the order turns."""
+    for store in stored:
+        store.prepare()
+    for side in sides:
+        side.run()  # compiles
+    times: dict[str, list[float]] = {side.name: [] for side in sides}
+    for number in range(count):
+        for store in stored:
+            store.prepare()
+        turned = [*sides[number % len(sides) :], *sides[: number % len(sides)]]
+        for side in turned:
+            times[side.name].append(1e9 * cpu_seconds(side.run) / side.samples)
+    for store in stored:
+        store.clear()
+    return {name: np.array(values) for name, values in times.items()}
+
+
+def ratio(what: str, over: np.ndarray, under: np.ndarray, goal: str) -> Row:
+    """A row of the table from two columns of times."""
+    low, median, high = np.quantile(over / under, [0.25, 0.5, 0.75])
+    return {"what": what, "measured": float(median), "low": float(low), "high": float(high),
+            "goal": goal, "met": _met(float(median), goal)}  # fmt: skip
+
+
+def count(what: str, measured: float, goal: str) -> Row:
+    """A row of the table from a number that does not vary."""
+    return {"what": what, "measured": measured, "goal": goal, "met": _met(measured, goal)}
+
+
+def _met(measured: float, goal: str) -> bool | None:
+    if not goal:
+        return None
+    sign, number = goal.split()
+    return measured >= float(number) if sign == ">=" else measured <= float(number)
+
+
+def timed(asked: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
+    """Goals a to e."""
+    samples = f"samples={asked.samples}"
+    plan = plan_of(SPEC, samples, *OVERRIDES)
+    ours = Ours(plan, BLOCKS)
+    plain = Ours(plan_of(SPEC, samples, "sampler=random", *OVERRIDES), BLOCKS)
+    cells = [int(plan.layout.at(b).cells[0]) for b in BLOCKS]
+    numpy = [NumPy(plan, cell, 2**17) for cell in cells]
+    usual = [Idiomatic(plan, cell, 8) for cell in cells]
+    chunks = best_chunk(numpy)
+    where = Path(asked.directory)
+    stores = {
+        "stored": Stored(ours, where, codec="none", variables=VARIABLES),
+        "all": Stored(ours, where, codec="none", variables=None),
+        "zstd": Stored(ours, where, codec="blosc-zstd", variables=VARIABLES),
+    }
+    sides = [
+        Side("ours", ours.samples, ours.compute),
+        Side("numpy", sum(n.samples for n in numpy), lambda: [n.run() for n in numpy]),
+        Side("jax.random", sum(u.samples for u in usual), lambda: [u.run() for u in usual]),
+        Side("random", plain.samples, plain.compute),
+        Side("summaries", ours.samples, ours.summarise),
+        *(Side(name, ours.samples, store.run) for name, store in stores.items()),
+    ]
+    t = rounds(sides, list(stores.values()), asked.rounds)
+    each = {n: stores[n].bytes / ours.samples for n in stores}
+    rows = [
+        ratio("a. NumPy float64 / ours (sobol)", t["numpy"], t["ours"], ">= 4.5"),
+        ratio("b. jax.random, one jit / ours (sobol)", t["jax.random"], t["ours"], ">= 2"),
+        ratio("c. NumPy float64 / ours (random)", t["numpy"], t["random"], ">= 3.5"),
+        ratio("d. summaries on / compute only", t["summaries"], t["ours"], ""),
+        ratio(f"e. stored, {VARIABLES} variables / compute only", t["stored"], t["ours"], "<= 2"),
+        ratio("e. stored, all variables / compute only", t["all"], t["ours"], ""),
+        ratio(f"e. stored, {VARIABLES} variables, blosc-zstd", t["zstd"], t["ours"], ""),
+        *(count(f"f. bytes a sample, {n}", b, "") for n, b in each.items()),
+    ]
+    rows += [count("f. XOR done / traced, sobol", repeated(ours), "<= 1.3")]
+    rows += [count("f. XOR done / traced, random", repeated(plain), "<= 2")]
+    medians = {name: float(np.median(values)) for name, values in t.items()}
+    return rows, {"cpu_ns_a_sample": medians, "numpy_cpu_ns_by_chunk": chunks}
+
+
+def repeated(ours: Ours) -> float:
+    """The largest share of repeated random-number work among the programs."""
+    layout = ours.plan.layout
+    return max(Work.of(ours.engine, layout.at(b)).repeated() for b in ours.blocks)
+
+
+def compiled(samples: int) -> int:
+    """Compilations of one whole small sweep of four variants of a light model."""
+    spec = Path(__file__).parent / "light.yaml"
+    with compilations() as found:
+        fabricarlo.run(spec, overrides=[f"samples={samples}"])
+    return len(found)
+
+
+def facts() -> dict[str, str]:
+    """What a reader needs to judge the numbers."""
+    name = next(
+        (
+            line.partition(":")[2].strip()
+            for line in _lines("/proc/cpuinfo")
+            if "model name" in line
+        ),
+        platform.processor(),
+    )
+    load = " ".join(_lines("/proc/loadavg")[0].split()[:3]) if _lines("/proc/loadavg") else ""
+    versions = ", ".join(f"{p} {version(p)}" for p in ("jax", "numpy", "scipy", "zarr"))
+    device = jax.devices()[0].device_kind
+    flags = " ".join(f for f in ("avx2", "avx512f") if any(f in x for x in _lines("/proc/cpuinfo")))
+    return {"processor": f"{name} ({flags})", "device": device, "load": load,
+            "versions": f"Python {platform.python_version()}, {versions}",
+            "date": time.strftime("%Y-%m-%d")}  # fmt: skip
+
+
+def _lines(path: str) -> list[str]:
+    found = Path(path)
+    return found.read_text(encoding="utf-8").splitlines() if found.exists() else []
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The results, in Markdown."""
+    lines = ["| what | measured | goal | met |", "|---|---|---|---|"]
+    for row in rows:
+        spread = f" ({row['low']:.2f} to {row['high']:.2f})" if "low" in row else ""
+        met = {True: "yes", False: "no", None: ""}[row["met"]]
+        lines.append(f"| {row['what']} | {row['measured']:.2f}{spread} | {row['goal']} | {met} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Read the command line and measure."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("spec", nargs="?", type=Path, default=SPEC)
-    parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--samples", type=int, default=2**20, help="of each of the two programs")
+    parser.add_argument("--directory", default=tempfile.gettempdir(), help="of the stores written")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(asked.spec, Path(folder))
-        sweep, samples = bench.plan.sweep, bench.block.samples
-        device = bench.engine.devices[0].device_kind
-        print(f"{sweep.name}: {len(sweep.outputs)} outputs, {samples:,} samples, {device}")
-        measure("evaluate", bench.evaluate, samples, asked.pairs)
-        measure("and summarise", bench.summarise, samples, asked.pairs)
-        measure("and write", bench.write, samples, asked.pairs)
+    before = facts()
+    rows, more = timed(asked)
+    few, many = compiled(2**12), compiled(2**17)
+    rows.append(
+        count(f"f. compilations, 32 times the samples ({few} and {many})", many / few, "<= 1")
+    )
+    print("\n".join(f"{k}: {v}" for k, v in before.items()))
+    print(table(rows))
+    print("\n".join(f"{k}: {v}" for k, v in more.items()))
+    if asked.json:
+        result = {"facts": before, "rows": rows} | more
+        asked.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,11 @@ class Job:
         "1", "sequences in one microbatch", bounds=(1, 1e5), default=1, source="[A]"
     )
     microbatches: Array = quantity(
-        "1", "microbatches of one step and data-parallel rank", bounds=(1, 1e6), default=16, source="[A]"
+        "1",
+        "microbatches of one step and data-parallel rank",
+        bounds=(1, 1e6),
+        default=16,
+        source="[A]",
     )
     tensor_parallel: Array = quantity(
         "1", "GPUs that share each layer", bounds=(1, 4096), default=8, source="[A]", integer=True
@@ -34,10 +38,18 @@ class Job:
         "1", "pipeline stages", bounds=(1, 4096), default=8, source="[A]", integer=True
     )
     interleave: Array = quantity(
-        "1", "model chunks per pipeline stage (1 = plain 1F1B)", bounds=(1, 128), default=1, source="[A]"
+        "1",
+        "model chunks per pipeline stage (1 = plain 1F1B)",
+        bounds=(1, 128),
+        default=1,
+        source="[A]",
     )
     compute_efficiency: Array = quantity(
-        "1", "share of the peak rate reached in compute", bounds=(1e-3, 1), default=0.5, source="[A]"
+        "1",
+        "share of the peak rate reached in compute",
+        bounds=(1e-3, 1),
+        default=0.5,
+        source="[A]",
     )
     compute_bound_share: Array = quantity(
         "1",
@@ -52,7 +64,9 @@ class Job:
 class Gpu:
     """One GPU: its speed, its power law and its temperature limits."""
 
-    peak_flops: Array = quantity("s-1", "dense peak of the precision at full clock", bounds=(1e9, 1e18))
+    peak_flops: Array = quantity(
+        "s-1", "dense peak of the precision at full clock", bounds=(1e9, 1e18)
+    )
     thermal_design_power: Array = quantity("W", "thermal design power of one GPU", bounds=(10, 1e4))
     power_cap: Array = quantity("W", "power limit that the clock governor holds", bounds=(10, 1e4))
     junction_temperature_limit: Array = quantity(
@@ -86,29 +100,46 @@ class Gpu:
         source="bounded by the H100 idle dump [A]",
     )
     leakage_reference_temperature: Array = quantity(
-        "degC", "temperature at which the leakage share holds", bounds=(0, 150), default=65, source="[A]"
+        "degC",
+        "temperature at which the leakage share holds",
+        bounds=(0, 150),
+        default=65,
+        source="[A]",
     )
     leakage_temperature_coefficient: Array = quantity(
         "K-1", "relative growth of leakage per kelvin", bounds=(0, 0.1), default=0.020, source="[A]"
     )
     dynamic_power_share: Array = quantity(
-        "1", "dynamic power at full clock and activity 1 as a share of TDP", bounds=(0, 2), default=0.85,
+        "1",
+        "dynamic power at full clock and activity 1 as a share of TDP",
+        bounds=(0, 2),
+        default=0.85,
         source="[A]",
-    )  # fmt: skip
+    )
     activity: Array = quantity(
-        "1", "switching activity of the workload (1 = dense GEMM)", bounds=(0.01, 2), default=1, source="[A]"
+        "1",
+        "switching activity of the workload (1 = dense GEMM)",
+        bounds=(0.01, 2),
+        default=1,
+        source="[A]",
     )
     minimum_voltage_fraction: Array = quantity(
         "1", "voltage floor as a share of full voltage", bounds=(0.1, 1), default=0.72, source="[A]"
     )
     voltage_slope: Array = quantity(
-        "1", "relative voltage change per relative clock change", bounds=(0, 1), default=0.80,
+        "1",
+        "relative voltage change per relative clock change",
+        bounds=(0, 1),
+        default=0.80,
         source="between two measured exponents [A]",
-    )  # fmt: skip
+    )
     minimum_clock_fraction: Array = quantity(
-        "1", "lowest clock of the governor as a share of full clock", bounds=(0.01, 1), default=0.20,
+        "1",
+        "lowest clock of the governor as a share of full clock",
+        bounds=(0.01, 1),
+        default=0.20,
         source="[A]",
-    )  # fmt: skip
+    )
 
 
 @record
@@ -116,20 +147,35 @@ class Population:
     """How much the GPUs of one cluster differ from each other (standard deviations)."""
 
     resistance_spread: Array = quantity(
-        "1", "deviation of the log of a part's thermal resistance", bounds=(0, 0.5), default=0.08,
+        "1",
+        "deviation of the log of a part's thermal resistance",
+        bounds=(0, 0.5),
+        default=0.08,
         source="total anchored on Sinha et al. SC'22, split [A]",
-    )  # fmt: skip
+    )
     leakage_spread: Array = quantity(
         "1", "deviation of the log of a part's leakage", bounds=(0, 1), default=0.20, source="[A]"
     )
     dynamic_power_spread: Array = quantity(
-        "1", "relative deviation of a part's dynamic power", bounds=(0, 0.3), default=0.03, source="[A]"
+        "1",
+        "relative deviation of a part's dynamic power",
+        bounds=(0, 0.3),
+        default=0.03,
+        source="[A]",
     )
     inlet_temperature_spread: Array = quantity(
-        "K", "deviation of the inlet temperature between GPUs", bounds=(0, 20), default=1.0, source="[A]"
+        "K",
+        "deviation of the inlet temperature between GPUs",
+        bounds=(0, 20),
+        default=1.0,
+        source="[A]",
     )
     flow_spread: Array = quantity(
-        "1", "deviation of the log of a GPU's coolant flow", bounds=(0, 0.5), default=0.07, source="[A]"
+        "1",
+        "deviation of the log of a GPU's coolant flow",
+        bounds=(0, 0.5),
+        default=0.07,
+        source="[A]",
     )
 
 
@@ -137,7 +183,9 @@ class Population:
 class ScaleUp:
     """The NVLink domain: the fast network inside a node or rack."""
 
-    nvlink_domain: Array = quantity("1", "GPUs in one NVLink domain", bounds=(1, 1024), integer=True)
+    nvlink_domain: Array = quantity(
+        "1", "GPUs in one NVLink domain", bounds=(1, 1024), integer=True
+    )
     nvlink_rate: Array = quantity(
         "B s-1", "rate of one GPU into its NVLink domain, one direction", bounds=(1e6, 1e14)
     )
@@ -159,7 +207,11 @@ class ScaleOut:
         source="46-48 of 50 GB/s per 400G port as used by NCCL's maintainers [M]",
     )
     oversubscription: Array = quantity(
-        "1", "ratio of leaf downlink to uplink capacity (1 = none)", bounds=(1, 100), default=1, source="[A]"
+        "1",
+        "ratio of leaf downlink to uplink capacity (1 = none)",
+        bounds=(1, 100),
+        default=1,
+        source="[A]",
     )
     routing_efficiency: Array = quantity(
         "1",
@@ -173,18 +225,29 @@ class ScaleOut:
         "s", "both network adapters of one message", bounds=(0, 1e-2), default=1.5e-6, source="[A]"
     )
     error_correction_latency: Array = quantity(
-        "s", "forward error correction of one link", bounds=(0, 1e-3), default=120e-9,
+        "s",
+        "forward error correction of one link",
+        bounds=(0, 1e-3),
+        default=120e-9,
         source="KP4: 26-51 ns accumulation [C], 50-100 ns decoding [A]",
-    )  # fmt: skip
+    )
     cable_length: Array = quantity(
         "m", "mean length of one link", bounds=(0, 1e5), default=30, source="[A]"
     )
     switch_radix: Array = quantity(
-        "1", "ports of one switch at the link rate", bounds=(2, 4096), default=64, source="64 x 800G [V]",
+        "1",
+        "ports of one switch at the link rate",
+        bounds=(2, 4096),
+        default=64,
+        source="64 x 800G [V]",
         integer=True,
-    )  # fmt: skip
+    )
     packet_payload: Array = quantity(
-        "B", "payload of one packet", bounds=(64, 65536), default=4096, source="RoCE and InfiniBand MTU [A]"
+        "B",
+        "payload of one packet",
+        bounds=(64, 65536),
+        default=4096,
+        source="RoCE and InfiniBand MTU [A]",
     )
 
 
@@ -215,9 +278,12 @@ class LinkRetry:
     """Recovery on the link itself, by the port."""
 
     link_turnaround: Array = quantity(
-        "s", "turnaround of both ends of a link when a frame is repeated", bounds=(0, 1e-3), default=400e-9,
+        "s",
+        "turnaround of both ends of a link when a frame is repeated",
+        bounds=(0, 1e-3),
+        default=400e-9,
         source="200 ns an end [A]",
-    )  # fmt: skip
+    )
 
 
 @record
@@ -237,7 +303,9 @@ class LiquidLoop:
     coolant_supply_temperature: Array = quantity(
         "degC", "temperature of the coolant that enters the cold plate", bounds=(0, 70)
     )
-    coolant_flow: Array = quantity("m3 s-1", "coolant flow through one GPU's cold plate", bounds=(1e-7, 1e-3))
+    coolant_flow: Array = quantity(
+        "m3 s-1", "coolant flow through one GPU's cold plate", bounds=(1e-7, 1e-3)
+    )
     coolant_heat_capacity: Array = quantity(
         "J m-3 K-1",
         "volumetric heat capacity of the coolant",
@@ -249,17 +317,26 @@ class LiquidLoop:
         "K W-1", "junction to lid", bounds=(0, 1), default=0.008, source="plate spec and CFD [S]"
     )
     interface_resistance: Array = quantity(
-        "K W-1", "lid to cold plate (thermal interface material)", bounds=(0, 1), default=0.007,
+        "K W-1",
+        "lid to cold plate (thermal interface material)",
+        bounds=(0, 1),
+        default=0.007,
         source="plate spec and CFD [S]",
-    )  # fmt: skip
+    )
     plate_resistance: Array = quantity(
-        "K W-1", "cold plate at the reference flow", bounds=(1e-6, 1), default=0.012,
+        "K W-1",
+        "cold plate at the reference flow",
+        bounds=(1e-6, 1),
+        default=0.012,
         source="plate spec and CFD [S]",
-    )  # fmt: skip
+    )
     plate_reference_flow: Array = quantity(
-        "m3 s-1", "flow at which the plate resistance holds", bounds=(1e-7, 1e-3), default=2.5e-5,
+        "m3 s-1",
+        "flow at which the plate resistance holds",
+        bounds=(1e-7, 1e-3),
+        default=2.5e-5,
         source="1.5 L min-1 [S]",
-    )  # fmt: skip
+    )
     plate_flow_exponent: Array = quantity(
         "1", "fall of plate resistance with flow", bounds=(0, 1), default=0.5, source="0.33-0.8 [A]"
     )
@@ -269,26 +346,48 @@ class LiquidLoop:
 class AirRack:
     """An air-cooled rack at its airflow ceiling."""
 
-    air_supply_temperature: Array = quantity("degC", "temperature of the air that enters the rack", bounds=(0, 60))
+    air_supply_temperature: Array = quantity(
+        "degC", "temperature of the air that enters the rack", bounds=(0, 60)
+    )
     rack_airflow: Array = quantity(
-        "m3 s-1", "largest airflow through one rack", bounds=(0.01, 50), default=1.678172,
+        "m3 s-1",
+        "largest airflow through one rack",
+        bounds=(0.01, 50),
+        default=1.678172,
         source="3556 CFM: 40 kW at 20 K [C]",
-    )  # fmt: skip
+    )
     air_heat_capacity: Array = quantity(
-        "J m-3 K-1", "volumetric heat capacity of the air", bounds=(500, 2000), default=1191.772933,
+        "J m-3 K-1",
+        "volumetric heat capacity of the air",
+        bounds=(500, 2000),
+        default=1191.772933,
         source="sea level, 20 degC [C]",
-    )  # fmt: skip
+    )
     heatsink_resistance: Array = quantity(
-        "K W-1", "junction to air at the nominal density", bounds=(1e-4, 2), default=0.045,
+        "K W-1",
+        "junction to air at the nominal density",
+        bounds=(1e-4, 2),
+        default=0.045,
         source="derived from H100 air 0.058 K W-1 [A]",
-    )  # fmt: skip
+    )
     nominal_gpus_per_rack: Array = quantity(
-        "1", "GPUs per rack at which the heatsink resistance holds", bounds=(1, 1024), default=32, source="[A]"
+        "1",
+        "GPUs per rack at which the heatsink resistance holds",
+        bounds=(1, 1024),
+        default=32,
+        source="[A]",
     )
     heatsink_density_exponent: Array = quantity(
-        "1", "growth of heatsink resistance with GPUs per rack", bounds=(0, 2), default=0.6, source="[A]"
+        "1",
+        "growth of heatsink resistance with GPUs per rack",
+        bounds=(0, 2),
+        default=0.6,
+        source="[A]",
     )
     preheat_share: Array = quantity(
-        "1", "share of the rack's heat that has warmed the air before a GPU", bounds=(0, 1), default=0.4,
+        "1",
+        "share of the rack's heat that has warmed the air before a GPU",
+        bounds=(0, 1),
+        default=0.4,
         source="[A]",
-    )  # fmt: skip
+    )

@@ -52,7 +52,9 @@ class Stage:
                 kind, slot = get_args(hint)
                 slots[name] = Slot(f"{question}.{slot}", deep=issubclass(kind, DeepUniform))
             elif hint is Uniform or hint is DeepUniform:
-                raise ModelError(f'{function.__name__}({name}): name the slot: Annotated[Uniform, "slot"].')
+                raise ModelError(
+                    f'{function.__name__}({name}): name the slot: Annotated[Uniform, "slot"].'
+                )
             else:
                 needs[name] = hint
         return cls(function, needs, slots, answers)
@@ -79,7 +81,8 @@ class Model:
         for stage in map(Stage.of, functions):
             if (other := self.stages.get(stage.answers)) is not None:
                 raise ModelError(
-                    f"{stage.answers.__name__} is answered twice, by {other.name} and {stage.name}: keep one."
+                    f"{stage.answers.__name__} is answered twice, by {other.name} and "
+                    f"{stage.name}: keep one."
                 )
             self.stages[stage.answers] = stage
         self._refuse_loops()
@@ -91,8 +94,8 @@ class Model:
             for name, declared in quantities(record).items():
                 if name in self.owner:
                     raise ModelError(
-                        f"{name} is declared twice, by {self.owner[name].__name__} and {record.__name__}: "
-                        "rename one."
+                        f"{name} is declared twice, by {self.owner[name].__name__} and "
+                        f"{record.__name__}: rename one."
                     )
                 self.owner[name] = record
                 self.quantities[name] = declared
@@ -113,7 +116,9 @@ class Model:
         return self.owner[name] in self.stages
 
     def _unknown(self, name: str) -> ModelError:
-        return ModelError(f"no chosen stage gives {name}; this model has {', '.join(self.quantities)}.")
+        return ModelError(
+            f"no chosen stage gives {name}; this model has {', '.join(self.quantities)}."
+        )
 
     def traced(self, outputs: Iterable[str], given: Iterable[str]) -> list[Stage]:
         """The stages that must run for these outputs when `given` quantities replace their own."""
@@ -152,7 +157,7 @@ class Model:
         outputs, given = list(outputs), tuple(given)
         names = [*dict.fromkeys((*self.needed(outputs, given), *given))]
         number = jax.ShapeDtypeStruct((), jnp.float32)
-        uniform = Uniform(jax.ShapeDtypeStruct((), jnp.bool), number)
+        uniform: Any = Uniform(jax.ShapeDtypeStruct((), jnp.bool), number)  # pyright: ignore
         streams = [slot.stream for slot in self.slots(outputs, given)]
 
         def flat(values: list[Array], uniforms: list[Uniform]) -> dict[str, Array]:

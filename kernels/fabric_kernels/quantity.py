@@ -38,7 +38,9 @@ def quantity(
     A default needs a source, so that no number enters a result without one.
     """
     if default is not None and not source:
-        raise TypeError(f"the default {default} of {meaning!r} has no source: say where it is from.")
+        raise TypeError(
+            f"the default {default} of {meaning!r} has no source: say where it is from."
+        )
     declared = Quantity(unit, meaning, bounds, default, source, integer, flags)
     return dataclasses.field(metadata={"quantity": declared})
 
@@ -49,7 +51,7 @@ def record(cls: type[_Record]) -> type[_Record]:
 
     Raises TypeError for a field without unit and meaning.
     """
-    made = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+    made: Any = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
     fields = dataclasses.fields(made)
     for field in fields:
         if "quantity" not in field.metadata:

@@ -1,10 +1,8 @@
 """Print the plan of a sweep; the only computing is a short probe of its speed."""
 
-import math
 import time
 
 import jax
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -12,8 +10,8 @@ from rich.table import Table
 from fabricarlo.engine import Engine, tile_lanes
 from fabricarlo.layout import Block
 from fabricarlo.plan import Plan
+from fabricarlo.room import bytes_to_write, size_text
 from fabricarlo.sweep import Sweep
-from fabricarlo.template import sample_arrays
 
 PROBE_TILES = 4
 FEW = 4096  # blocks looked at to find every variant
@@ -41,15 +39,6 @@ def describe(sweep: Sweep) -> None:
     device = jax.local_devices()[0].device_kind
     text = f"about {duration_text(seconds)} of computing on {device}, writing not counted"
     console.print(f"{'time':<10} {text}", highlight=False)
-
-
-def bytes_to_write(plan: Plan) -> int:
-    """Bytes of kept samples before any codec."""
-    if not plan.sweep.keep.samples:
-        return 0
-    kept = -(-plan.sweep.samples // plan.sweep.keep.every)
-    cells = {a: math.prod(plan.shape[k] for k in a.axes) for a in sample_arrays(plan)}
-    return kept * sum(np.dtype(a.dtype).itemsize * n for a, n in cells.items())
 
 
 def choices(plan: Plan) -> list[str]:
@@ -113,14 +102,6 @@ def _seconds_of(engine: Engine, block: Block, tiles: int) -> float:
             if done >= tiles:
                 break
     return time.perf_counter() - start
-
-
-def size_text(size: int) -> str:
-    """Bytes for people."""
-    for prefix, factor in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if size >= factor:
-            return f"{size / factor:,.1f} {prefix}B"
-    return f"{size} B"
 
 
 def duration_text(seconds: float) -> str:

@@ -27,6 +27,24 @@ Sets = Annotated[
 ]
 Samples = Annotated[int | None, typer.Option("--samples", help="Samples per cell.")]
 
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Throw an older store away.")]
+Process = Annotated[
+    str | None,
+    typer.Option(
+        "--process",
+        metavar="K/N",
+        help="Take share K of N of the blocks; default from SLURM_PROCID/SLURM_NTASKS.",
+    ),
+]
+BlockLanes = Annotated[
+    int, typer.Option("--block", help="Samples computed and written at once, a power of two.")
+]
+TileLanes = Annotated[
+    int | None,
+    typer.Option("--tile", help="Samples of one compiled call, a power of two, if they must fit."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON event a line.")]
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -48,21 +66,11 @@ def run(
     out: Out,
     samples: Samples = None,
     sets: Sets = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Throw an older store away.")
-    ] = False,
-    process: Annotated[
-        str | None,
-        typer.Option(
-            "--process",
-            metavar="K/N",
-            help="Take share K of N of the blocks; default from SLURM_PROCID/SLURM_NTASKS.",
-        ),
-    ] = None,
-    block: Annotated[
-        int, typer.Option("--block", help="Samples computed and written at once, a power of two.")
-    ] = 2**20,
-    json: Annotated[bool, typer.Option("--json", help="One JSON event a line.")] = False,
+    overwrite: Overwrite = False,
+    process: Process = None,
+    block: BlockLanes = 2**20,
+    tile: TileLanes = None,
+    json: Json = False,
 ) -> None:
     """Run a sweep into a store, or go on where it stopped."""
     share = _share(process)
@@ -76,6 +84,7 @@ def run(
         overwrite=overwrite,
         process=share,
         block=block,
+        tile=tile,
         reporter=reporter(as_json=json),
     )
 

@@ -28,6 +28,7 @@ def run(
     overwrite: bool = False,
     process: tuple[int, int] | None = None,
     block: int = BLOCK,
+    tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
     reporter: Reporter | None = None,
 ) -> "xr.DataTree":
@@ -35,7 +36,8 @@ def run(
 
     `spec` is a path, YAML text or a Sweep; `out` a directory, None for memory. `process` (K, N)
     takes the K-th of N shares of the blocks. `block` is the lanes of a block, a power of two; the
-    numbers do not depend on it, nor on `devices`.
+    numbers do not depend on it, nor on `devices`. `tile` is the lanes of the one compiled shape,
+    also a power of two, by default what suits the device; a store keeps its own.
 
     Raises SpecError for bad input, StoreError for a store that is another sweep's or is held by a
     live process, Interrupted after a signal. What was finished before is kept in every case.
@@ -43,8 +45,9 @@ def run(
     sweep = spec if isinstance(spec, Sweep) else load_spec(spec, overrides)
     store = SweepStore(out)
     reporter = reporter or Silent()
-    session = Session(sweep, store, process, block, list(devices or jax.local_devices()))
-    session.prepare(overwrite=overwrite)
+    found = list(devices or jax.local_devices())
+    session = Session(sweep, store, process, block, found, tile, overwrite=overwrite)
+    session.prepare()
     with Interrupt().listening() as interrupt:
         session.work(interrupt, reporter)
     return open_tree(store.target if out is None else out)

@@ -18,6 +18,7 @@ from fabricarlo.loop import Loop
 from fabricarlo.plan import Plan
 from fabricarlo.presence import Presence, live_processes
 from fabricarlo.progress import Reporter
+from fabricarlo.room import bytes_to_write, refuse_without_room
 from fabricarlo.store import SampleWriter, SweepStore
 from fabricarlo.sweep import Sweep
 
@@ -32,24 +33,30 @@ class Session:
         process: tuple[int, int] | None,
         block: int,
         devices: list[jax.Device],
+        tile: int | None,
+        *,
+        overwrite: bool,
     ) -> None:
         self.store, self.share = store, process or (0, 1)
         if not 0 <= self.share[0] < self.share[1]:
             raise SpecError([f"--process {self.share[0]}/{self.share[1]}: K must be 0 .. N - 1."])
         meta = store.meta()
-        tile = tile_lanes()
-        block = meta["block"] if meta else block
+        lanes = min(tile or tile_lanes(), block)
         # a store keeps its own block and tile, so that chunks of two runs fit together
-        tile = min(meta["tile"] if meta else tile, block)
-        self.plan = Plan(sweep, block=block, tile=tile)
+        if meta is not None and not overwrite:
+            block, lanes = meta["block"], meta["tile"]
+        try:
+            self.plan = Plan(sweep, block=block, tile=lanes)
+        except ValueError as error:
+            raise SpecError([f"--block, --tile: {error}"]) from None
         self.engine = Engine(self.plan, devices)
-        self.meta = meta
+        self.meta, self.overwrite = meta, overwrite
 
     # ---- before the first block
 
-    def prepare(self, *, overwrite: bool) -> None:
+    def prepare(self) -> None:
         """Create, extend, or accept the store; refuse what is another sweep's or alive."""
-        if self.meta is not None and overwrite:
+        if self.meta is not None and self.overwrite:
             if live := live_processes(self.store.objects):
                 raise StoreError(
                     f"{self.store.name} is held by {live[0]}; stop it before --overwrite."
@@ -58,6 +65,9 @@ class Session:
             self.meta = None
         if self.meta is not None:
             self._accept(self.meta)
+        before = self.meta["samples"] if self.meta else 0
+        share = before / self.plan.layout.samples
+        refuse_without_room(self.plan, self.store.path, int(bytes_to_write(self.plan) * share))
 
     def _accept(self, meta: dict[str, Any]) -> None:
         if meta["hash"] != self.plan.hash:
@@ -72,6 +82,24 @@ class Session:
                 f"{self.plan.layout.samples:,}: the first of them are in it; "
                 "select them, or choose another --out."
             )
+
+    def _probe(self, reporter: Reporter) -> str:
+        """Digest of one tile, the same as the store's; what cannot run here is seen now."""
+        reporter.phase("compiling")
+        try:
+            probe = self.engine.probe()
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            tile = self.plan.layout.tile
+            raise SpecError(
+                [
+                    f"a tile of {tile} lanes does not fit the memory of {self._facts()['device']}; "
+                    f"lower it (--tile {tile // 4}), or ask for fewer outputs."
+                ]
+            ) from None
+        self._check_probe(probe)
+        return probe
 
     def _check_probe(self, probe: str) -> None:
         if self.meta is not None and self.meta["probe"] != probe:
@@ -100,15 +128,9 @@ class Session:
                     "same command again."
                 )
         if self.meta is None or not self.meta["created"]:
-            reporter.phase("compiling")
-            probe = self.engine.probe()
-            self._check_probe(probe)
-            self.store.create(self.plan, self._facts() | {"probe": probe})
+            self.store.create(self.plan, self._facts() | {"probe": self._probe(reporter)})
         elif self.meta["samples"] < self.plan.layout.samples:
-            reporter.phase("compiling")
-            probe = self.engine.probe()
-            self._check_probe(probe)
-            self._extend(self.meta, self._facts() | {"probe": probe})
+            self._extend(self.meta, self._facts() | {"probe": self._probe(reporter)})
 
     def _extend(self, meta: dict[str, Any], facts: dict[str, Any]) -> None:
         before = Plan(
@@ -156,7 +178,7 @@ class Session:
         )
         if todo:
             if self.meta is not None:
-                self._check_probe(self.engine.probe())
+                self._probe(reporter)
             name = "{}of{}".format(*self.share)
             loop = Loop(self.engine, writer, interrupt, reporter, process=name, counted=set(done))
             loop.run(todo)

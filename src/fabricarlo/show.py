@@ -17,10 +17,9 @@ WIDTH = 400  # a folded table of numbers cannot be read: let the terminal fold l
 
 
 def outputs_of(summary: xr.Dataset) -> list[str]:
-    """Outputs that a store summarises, numbers and flags."""
-    numbers = [n.removesuffix("_mean") for n in map(str, summary.data_vars) if n.endswith("_mean")]
-    flags = [n.removesuffix("_share") for n in map(str, summary.data_vars) if n.endswith("_share")]
-    return [n for n in numbers if n in summary] + [n for n in flags if f"{n}_flag" in summary.dims]
+    """Outputs that a store summarises so far, in the order of the spec."""
+    named = summary.attrs.get("outputs", [])
+    return [n for n in named if f"{n}_mean" in summary or f"{n}_share" in summary]
 
 
 def show_store(path: Path, wanted: list[str]) -> None:

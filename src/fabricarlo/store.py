@@ -94,6 +94,7 @@ class SweepStore:
         return {
             "Conventions": CONVENTIONS,
             "title": sweep.name,
+            "outputs": list(sweep.outputs),
             "description": sweep.description,
             "spec": sweep.text,
             "plan": plan.hash,

@@ -83,8 +83,9 @@ def test_appending_moves_nothing(sampler):
     )
     assert before["loss_stall"].tobytes() == after["loss_stall"][:, :, 0].tobytes()
     # the stage `cooling` joins the program, with a uniform of its own
-    staged = small.samples(small.run(sampler=sampler, outputs=[*small.SPEC["outputs"], "slowest_clock_fraction"],
-                                     base=[*small.SPEC["base"], "cooling/single-phase-45c"]))  # fmt: skip
+    outputs = [*small.SPEC["outputs"], "slowest_clock_fraction"]
+    cooled = [*small.SPEC["base"], "cooling/single-phase-45c"]
+    staged = small.samples(small.run(sampler=sampler, outputs=outputs, base=cooled))
     small.assert_same_bits(
         {d: before[d] for d in small.SPEC["draws"]}, {d: staged[d] for d in small.SPEC["draws"]}
     )
@@ -108,7 +109,7 @@ def test_an_independent_axis_has_draws_of_its_own():
 
 
 def test_paired_differences_are_quieter_than_unpaired_ones():
-    """Cells share their draws, so the variance of a difference is far below the sum of variances."""
+    """Cells share their draws: the variance of a difference is far below the sum of variances."""
     shared = small.samples(small.run(sampler="random", samples=20_000))["allreduce_time"]
     apart = small.samples(small.run(sampler="random", samples=20_000, independent=["gpus"]))[
         "allreduce_time"

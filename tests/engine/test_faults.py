@@ -235,7 +235,7 @@ def test_fewer_samples_are_refused(copy):
 def test_another_plan_is_refused_and_overwrite_is_explicit(copy):
     other = small.text(seed=8, samples=1000)
     with pytest.raises(
-        StoreError, match="was written by plan .* Choose another --out, or give --overwrite"
+        StoreError, match=r"was written by plan .* Choose another --out, or give --overwrite"
     ):
         fabricarlo.run(other, copy)
     tree = fabricarlo.run(other, copy, overwrite=True)
@@ -260,7 +260,7 @@ def test_a_live_process_keeps_its_store(tmp_path, cache, overwrite):
     try:
         while not list(path.glob("_run/processes/*")):
             time.sleep(0.01)
-        with pytest.raises(StoreError, match="is held by (a live )?process"):
+        with pytest.raises(StoreError, match=r"is held by (a live )?process"):
             fabricarlo.run(long, path, overwrite=overwrite)
         assert process.is_alive()
     finally:

@@ -9,5 +9,9 @@ from fabric_kernels.quantity import quantity, record
 class Congestion:
     """What do queues add?"""
 
-    congestion_efficiency: Array = quantity("1", "share of the rate left by congestion control", bounds=(1e-3, 1))
-    queueing_delay: Array = quantity("s", "standing queue met by one hop across the fabric", bounds=(0, 1))
+    congestion_efficiency: Array = quantity(
+        "1", "share of the rate left by congestion control", bounds=(1e-3, 1)
+    )
+    queueing_delay: Array = quantity(
+        "s", "standing queue met by one hop across the fabric", bounds=(0, 1)
+    )

@@ -9,4 +9,6 @@ from fabric_kernels.quantity import quantity, record
 class Power:
     """What does a rack draw?"""
 
-    rack_power: Array = quantity("W", "power of one rack of median GPUs in compute", bounds=(0, 1e7))
+    rack_power: Array = quantity(
+        "W", "power of one rack of median GPUs in compute", bounds=(0, 1e7)
+    )
