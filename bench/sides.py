@@ -25,6 +25,7 @@ from fabricarlo.progress import Silent
 from fabricarlo.store import SampleWriter, SweepStore
 
 SPEC = Path(__file__).resolve().parents[1] / "sweeps" / "first_look.yaml"
+LIGHT = Path(__file__).resolve().parent / "light.yaml"
 IN_FLIGHT = 2  # tiles, as in a run on one device
 
 
@@ -45,8 +46,10 @@ class Side:
 class Ours:
     """The product on some blocks of a plan."""
 
-    def __init__(self, plan: Plan, blocks: tuple[int, ...]) -> None:
-        self.engine, self.blocks = Engine(plan), blocks
+    def __init__(
+        self, plan: Plan, blocks: tuple[int, ...], devices: list[jax.Device] | None = None
+    ) -> None:
+        self.engine, self.blocks = Engine(plan, devices), blocks
         self.plan = plan
         self.samples = sum(plan.layout.at(b).samples for b in blocks)
         self._quiet = dataclasses.replace(

@@ -43,16 +43,15 @@ class SweepStore:
 
         Raises StoreError where something else lies at the path.
         """
+        folder = None if self.path is None else Path(self.path)
+        if folder is not None and not folder.exists():
+            return None  # asking the store itself would make the directory
         data = self.objects.get(PLAN)
         if data is not None:
             return json.loads(data)
-        if (
-            self.path is not None
-            and Path(self.path).is_dir()
-            and not self._is_ours(Path(self.path))
-        ):
+        if folder is not None and not self._is_ours(folder):
             raise StoreError(
-                f"{self.path} is not empty and holds no fabricarlo store; choose another --out, or "
+                f"{folder} is not empty and holds no fabricarlo store; choose another --out, or "
                 "remove it yourself."
             )
         return None

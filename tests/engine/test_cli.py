@@ -101,7 +101,7 @@ def test_list(what, capsys):
     expected = {
         "quantities": "lognormal_noise_sigma",
         "presets": "infiniband-xdr:",
-        "answers": "go_back_n",
+        "answers": "seed_document_as_written",
         "laws": "truncated_normal",
     }
     for name, text in expected.items():
