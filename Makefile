@@ -10,6 +10,7 @@ WORKERS ?= 2
 SPEC ?= sweeps/first_look.yaml
 STORE ?= .cache/first_look.zarr
 FIGURE ?= docs/first_look.png
+TABLES ?= step_time allreduce_time slowest_clock_fraction scaling_efficiency limiting_reason
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
@@ -30,7 +31,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	mkdir -p $(dir $(STORE))
 	$(BIN)/fabricarlo run $(SPEC) --out $(STORE)
-	$(BIN)/fabricarlo show $(STORE)
+	$(BIN)/fabricarlo show $(STORE) $(addprefix --output ,$(TABLES))
 	$(BIN)/python bench/figure.py $(STORE) $(FIGURE)
 
 # the table of results in README.md, from the store of the demo
