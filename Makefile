@@ -50,7 +50,8 @@ docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
 
 bench: $(INSTALLED)
-	$(BIN)/python bench/throughput.py
+	$(BIN)/python -m bench.throughput
+	$(BIN)/python -m bench.memory
 
 # needs uv; the file holds versions only
 constraints:

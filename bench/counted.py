@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from fabricarlo.engine import Engine
 from fabricarlo.layout import Block
@@ -173,38 +171,48 @@ class Work:
 
     @classmethod
     def of(cls, engine: Engine, block: Block) -> "Work":
-        """The first tile of a block of one cell."""
-        cell, device = int(block.cells[0]), engine.devices[0]
-        program = engine.program(engine.plan.variant(cell))
-        columns = next(engine.plan.layout.tiles(block))
-        numbers, rows, keys, dimensions = engine._cell_inputs(program, (cell,), 0, device)
-        index = jnp.asarray((columns.index & 0xFFFFFFFF).astype(np.uint32))
-        words = engine._sobol_words(program, index, dimensions)
-        given = (index, keys, words, numbers, engine._tables(program, device), rows)
-        draws, uniforms = program.draw(*given)
-        programs = {
-            "draw": (program.draw, given),
-            "evaluate": (program.evaluate, (numbers, draws, uniforms)),
-        }
-        if words is not None:
-            dims = tuple(int(d) for d in dimensions)
-            programs = {"points": (lambda n: engine._words(n, dims), (index,))} | programs
-        return cls(engine.plan.layout.tile, programs)
+        """The compiled programs that the first tile of a block calls, and what it gives them."""
+        program = engine.program(engine.plan.variant(int(block.cells[0])))
+        calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {}
+        with _recorded(engine, calls), _recorded(program, calls):
+            jax.block_until_ready(next(engine.tiles(block)).outputs)
+        return cls(engine.plan.layout.tile, calls)
 
     def compiled(self, name: str) -> Any:
-        """The compiled program, from JAX's cache where it ran already."""
+        """The compiled program."""
         function, given = self.programs[name]
-        if name == "points":  # its dimensions are static
-            function = jax.jit(function)
-        return function.lower(*given).compile()  # pyright: ignore
+        return function.lower(*given).compile()  # pyright: ignore[reportFunctionMemberAccess]
 
     def repeated(self, operation: str = "xor") -> float:
         """Evaluations of an operation in the optimised programs over those that were traced."""
         done = wanted = 0
         for name, (function, given) in self.programs.items():
             done += Module.of(self.compiled(name).as_text()).evaluations(operation)
-            wanted += traced(jax.make_jaxpr(function)(*given).jaxpr, operation)
+            wanted += traced(function.trace(*given).jaxpr, operation)  # pyright: ignore
         return done / wanted
+
+
+@contextmanager
+def _recorded(
+    owner: object, calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
+) -> Iterator[None]:
+    """Note the arguments of every jitted function that is an attribute of `owner`."""
+    jitted = {n: f for n, f in vars(owner).items() if callable(f) and hasattr(f, "lower")}
+
+    def noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            calls[name.strip("_")] = function, given
+            return function(*given)
+
+        return call
+
+    try:
+        for name, function in jitted.items():
+            setattr(owner, name, noting(name, function))
+        yield
+    finally:
+        for name, function in jitted.items():
+            setattr(owner, name, function)
 
 
 @contextmanager
@@ -212,7 +220,7 @@ def compilations() -> Iterator[list[str]]:
     """The list of what XLA compiles inside, one entry each."""
     found: list[str] = []
 
-    def listen(event: str, _seconds: float, **_more: Any) -> None:
+    def listen(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == "/jax/core/compile/backend_compile_duration":
             found.append(event)
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -29,18 +30,11 @@ from fabricarlo.plan import Plan
 from fabricarlo.program import Program
 
 
-class GivenUniforms(Program):
-    """A program whose words are its uniforms already."""
-
-    def _words(self, index: Any, keys: Any, words: Any) -> list[Uniform]:
-        return list(words)
-
-
-def laws_and_model(program: GivenUniforms) -> Callable[..., dict[str, Array]]:
+def laws_and_model(program: Program) -> Callable[..., dict[str, Array]]:
     """The function (numbers, tables, rows, uniforms) -> outputs, as the product computes it."""
 
     def compute(numbers: Array, tables: dict, rows: Array, uniforms: list) -> dict[str, Array]:
-        draws, slots = program.draw(None, None, uniforms, numbers, tables, rows)  # pyright: ignore
+        draws, slots = program.drawn(uniforms, numbers, tables, rows)
         return program.evaluate(numbers, draws, slots)
 
     return compute
@@ -50,12 +44,12 @@ class Mirror:
     """The NumPy program of one cell."""
 
     def __init__(self, plan: Plan, cell: int) -> None:
-        program = GivenUniforms(plan, plan.variant(cell))
+        program = Program(plan, plan.variant(cell))
         self.streams = tuple(s.name for s in program.streams)
         numbers, rows = (a[:, None] for a in program.numbers(cell))
         one = (plan.sweep.replicates, 1)
-        truth, number = (jax.ShapeDtypeStruct(one, t) for t in (np.bool_, np.float32))
-        uniforms = [Uniform(truth, number) for _ in self.streams]
+        truth, number = np.ones(one, np.bool_), np.full(one, 0.5, np.float32)  # only their shape
+        uniforms = [Uniform(jnp.asarray(truth), jnp.asarray(number)) for _ in self.streams]
         traced, shape = jax.make_jaxpr(laws_and_model(program), return_shape=True)(
             numbers, program.tables, rows, uniforms
         )

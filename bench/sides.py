@@ -14,13 +14,14 @@ import numpy as np
 from jax import Array
 
 import fabricarlo
-from bench.numpy_mirror import GivenUniforms, Mirror
+from bench.numpy_mirror import Mirror, laws_and_model
 from fabric_kernels.uniform import Uniform
 from fabricarlo.blocks import Buffers, Worker
 from fabricarlo.engine import Engine, Tile, tile_lanes
 from fabricarlo.interrupt import Interrupt
 from fabricarlo.loop import Loop
 from fabricarlo.plan import Plan
+from fabricarlo.program import Program
 from fabricarlo.progress import Silent
 from fabricarlo.store import SampleWriter, SweepStore
 
@@ -122,7 +123,7 @@ class Idiomatic:
 
     def __init__(self, plan: Plan, cell: int, tiles: int) -> None:
         self.tiles, self.samples = tiles, tiles * plan.layout.tile
-        program = GivenUniforms(plan, plan.variant(cell))
+        program = Program(plan, plan.variant(cell))
         shape = (len(program.streams), plan.sweep.replicates, plan.layout.columns_per_tile)
         numbers, rows = (
             jax.device_put(np.ascontiguousarray(np.broadcast_to(a[:, None], (len(a), shape[2]))))
@@ -135,8 +136,7 @@ class Idiomatic:
             u = jax.random.uniform(jax.random.fold_in(key, turn), shape, minval=2.0**-24)
             upper, distance = u >= 0.5, jnp.minimum(u, 1.0 - u)
             uniforms = [Uniform(upper[k], distance[k]) for k in range(shape[0])]
-            draws, slots = program._draw(None, None, uniforms, numbers, tables, rows)  # pyright: ignore
-            return program._evaluate(numbers, draws, slots), draws
+            return laws_and_model(program)(numbers, tables, rows, uniforms)
 
         compiled = jax.jit(tile)
         self._tile = lambda turn: compiled(jnp.uint32(turn), *given)

@@ -1,5 +1,6 @@
 """The benchmarks: their rival gives the product's numbers, and what they count is counted right."""
 
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -36,6 +37,7 @@ outputs: [allreduce_time, bus_bandwidth, loss_stall]
 """
 
 
+@cache  # programs compile once for all tests
 def engine_of(spec: str | Path, *overrides: str) -> Engine:
     plan = Plan(fabricarlo.load_spec(spec, list(overrides)), block=2**14, tile=TILE)
     return Engine(plan, jax.local_devices()[:1])
@@ -45,8 +47,8 @@ def engine_of(spec: str | Path, *overrides: str) -> Engine:
 def tile() -> tuple[Plan, dict[str, NDArray], list[NDArray]]:
     """A plan, the outputs of its first tile, and the uniforms behind them in the mirror's order."""
     engine = engine_of(RICH)
-    index, keys, words, *_ = Work.of(engine, engine.plan.layout.at(0)).programs["draw"][1]
-    uniforms = engine.program(engine.plan.variants[0])._words(index, keys, words)
+    words, low, *_ = Work.of(engine, engine.plan.layout.at(0)).programs["draw"][1]
+    uniforms = engine.program(engine.plan.variants[0]).uniforms(words, low)
     flat = [np.asarray(a).reshape(-1) for u in uniforms for a in (u.upper, u.distance)]
     outputs = next(engine.tiles(engine.plan.layout.at(0))).outputs
     return engine.plan, {n: np.asarray(a).reshape(-1) for n, a in outputs.items()}, flat
@@ -153,10 +155,10 @@ def test_one_program_without_readers_does_its_work_once():
     assert work.repeated() <= 1
 
 
-@pytest.mark.parametrize(("sampler", "most"), [("sobol", 2.5), ("random", 3.0)])
+@pytest.mark.parametrize(("sampler", "most"), [("sobol", 1.4), ("random", 2.0)])
 def test_random_numbers_are_not_computed_much_more_often_than_written(sampler: str, most: float):
-    """A gate against getting worse; docs/performance.md has the goal and what a sweep measures."""
-    engine = engine_of(RICH, f"sampler={sampler}")
+    """A gate against getting worse: 2.52 and 3.00 were counted; docs/performance.md has goals."""
+    engine = engine_of(RICH, *([] if sampler == "sobol" else [f"sampler={sampler}"]))
     assert Work.of(engine, engine.plan.layout.at(0)).repeated() <= most
 
 

@@ -42,7 +42,7 @@ class Engine:
         self.plan = plan
         self.devices = devices or jax.local_devices()
         self._programs: dict[Variant, Program] = {}
-        self._words = jax.jit(reversed_words, static_argnums=1)
+        self._sobol = jax.jit(reversed_words, static_argnums=1)
         self._cell_inputs = lru_cache(maxsize=64)(self._inputs_of_cells)
         self._tables = lru_cache(maxsize=64)(self._tables_on)
 
@@ -73,26 +73,31 @@ class Engine:
         ids = (int(cells[0]),) if single else tuple(int(c) for c in cells)
         numbers, rows, keys, dimensions = self._cell_inputs(program, ids, high, device)
         index = jax.device_put((columns.index & 0xFFFFFFFF).astype(np.uint32), device)
-        words = self._sobol_words(program, index, dimensions)
-        draws, uniforms = program.draw(
-            index, keys, words, numbers, self._tables(program, device), rows
-        )
+        words, low = self._random_words(program, index, keys, dimensions)
+        draws, uniforms = program.draw(words, low, numbers, self._tables(program, device), rows)
         return program.evaluate(numbers, draws, uniforms), draws
+
+    def _random_words(
+        self, program: Program, index: Array, keys: Array, dimensions: np.ndarray
+    ) -> tuple[Array, list[Array]]:
+        if not program.streams:  # nothing is drawn: no word, in the shape of none
+            return jnp.zeros((0, 1, 1), jnp.uint32), []
+        return program.words(index, keys, self._points(program, index, dimensions))
 
     def _high(self, block: Block) -> int:
         divisor = self.plan.sweep.replicates if self.plan.sweep.sampler == "sobol" else 1
         return (block.start // divisor) >> 32
 
-    def _sobol_words(self, program: Program, index: Array, dimensions: np.ndarray) -> Array | None:
-        if self.plan.sweep.sampler != "sobol" or not program.streams:
+    def _points(self, program: Program, index: Array, dimensions: np.ndarray) -> Array | None:
+        if self.plan.sweep.sampler != "sobol":
             return None
         if dimensions.ndim == 1:
-            return self._words(index, tuple(dimensions.tolist()))
+            return self._sobol(index, tuple(dimensions.tolist()))
         # a sensitivity design: each column reads matrix A or B
         both = sorted({d for d in dimensions.reshape(-1).tolist()})
-        words = self._words(index, tuple(both))
+        points = self._sobol(index, tuple(both))
         pick = np.searchsorted(both, dimensions)
-        return jnp.take_along_axis(words, jnp.asarray(pick), axis=0)
+        return jnp.take_along_axis(points, jnp.asarray(pick), axis=0)
 
     def _inputs_of_cells(
         self, program: Program, cells: tuple[int, ...], high: int, device: jax.Device

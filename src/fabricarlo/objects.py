@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,6 +45,16 @@ class Objects:
     def put(self, key: str, data: bytes) -> None:
         """Write or replace a key."""
         _wait(self.store.set(key, default_buffer_prototype().buffer.from_bytes(data)))
+
+    def put_all(self, objects: Mapping[str, bytes]) -> None:
+        """Write or replace several keys at once."""
+        prototype = default_buffer_prototype().buffer
+
+        async def written() -> None:
+            work = (self.store.set(k, prototype.from_bytes(d)) for k, d in objects.items())
+            await asyncio.gather(*work)
+
+        _wait(written())
 
     def put_if_absent(self, key: str, data: bytes) -> None:
         """Write a key unless it is there; read it back to see who won."""

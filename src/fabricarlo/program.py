@@ -1,7 +1,8 @@
 """The compiled programs of one variant, and the numbers that enter them.
 
-Two programs a tile, so that no output repeats the work of the draws (XLA copies a producer into
-every fusion that reads it): `draw` makes the random quantities, `evaluate` runs the model on them.
+Three programs a tile, because XLA copies a producer into every fusion that reads it, and no output
+shall repeat the work of the random numbers: `words` makes the random words, `draw` the random
+quantities, `evaluate` runs the model on them.
 Every number of the spec enters as an array over the columns, never as a constant, so that a
 variant compiles once and a cell's bits do not depend on its neighbours.
 """
@@ -33,6 +34,7 @@ class Program:
             (v.quantity, k): step for v in variant.variables for k, step in enumerate(v.steps)
         }
         self._prepared = lru_cache(maxsize=1024)(lambda law: law.prepared())
+        self.words = jax.jit(self._words)
         self.draw = jax.jit(self._draw)
         self.evaluate = jax.jit(self._evaluate)
 
@@ -42,37 +44,40 @@ class Program:
 
     # ---- on the device
 
-    def _words(self, index: Array, keys: Array, words: Array | None) -> list[Uniform]:
-        if not self.streams:
-            return []
-        replicates = self.plan.sweep.replicates
+    def _words(self, index: Array, keys: Array, points: Array | None) -> tuple[Array, list[Array]]:
+        """Random words [stream, R, C], and the low words [R, C] of the deep streams.
+
+        index [C], keys [2, stream, R, 1 or C], points [stream, C] of Sobol'.
+        """
+        sampler, replicates = self.plan.sweep.sampler, self.plan.sweep.replicates
         lane = jnp.arange(replicates, dtype=jnp.uint32)[:, None]
         sample = index[None, :] * jnp.uint32(replicates) + lane
-        sobol = self.plan.sweep.sampler == "sobol"
-        counter = jnp.broadcast_to(index[None, :], sample.shape) if sobol else sample
-        all_words = narrow_words(self.plan.sweep.sampler, words, (keys[0], keys[1]), counter)
-        uniforms: list[Uniform] = []
-        for k, stream in enumerate(self.streams):
-            if stream.deep:
-                low = low_words((keys[0, k : k + 1], keys[1, k : k + 1]), counter)
-                uniforms.append(deep_uniform(all_words[k], low[0]))
-            else:
-                uniforms.append(uniform(all_words[k]))
-        return uniforms
+        counter = jnp.broadcast_to(index[None, :], sample.shape) if sampler == "sobol" else sample
+        words = narrow_words(sampler, points, (keys[0], keys[1]), counter)
+        deep = [k for k, stream in enumerate(self.streams) if stream.deep]
+        return words, [
+            low_words((keys[0, k : k + 1], keys[1, k : k + 1]), counter)[0] for k in deep
+        ]
+
+    def uniforms(self, words: Array, low: list[Array]) -> list[Uniform]:
+        """The uniforms of all streams; low words belong to the deep ones, in order."""
+        rest = iter(low)
+        return [
+            deep_uniform(words[k], next(rest)) if stream.deep else uniform(words[k])
+            for k, stream in enumerate(self.streams)
+        ]
 
     def _draw(
-        self,
-        index: Array,
-        keys: Array,
-        words: Array | None,
-        numbers: Array,
-        tables: dict,
-        rows: Array,
+        self, words: Array, low: list[Array], numbers: Array, tables: dict, rows: Array
     ) -> tuple[dict[str, Array], dict[str, Uniform]]:
-        """index [C], keys [2, stream, R, 1 or C], words [stream, C], numbers [row, C]."""
-        uniforms = dict(
-            zip((s.name for s in self.streams), self._words(index, keys, words), strict=True)
-        )
+        return self.drawn(self.uniforms(words, low), numbers, tables, rows)
+
+    def drawn(
+        self, uniforms_of_streams: list[Uniform], numbers: Array, tables: dict, rows: Array
+    ) -> tuple[dict[str, Array], dict[str, Uniform]]:
+        """Random quantities [R, C], and the uniforms of stage slots; numbers [row, C]."""
+        names = (stream.name for stream in self.streams)
+        uniforms = dict(zip(names, uniforms_of_streams, strict=True))
         for copula in self.plan.sweep.copulas:
             members = [uniforms[n] for n in copula.quantities if n in uniforms]
             if len(members) == len(copula.quantities):

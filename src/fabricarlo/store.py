@@ -1,6 +1,7 @@
 """A sweep's Zarr hierarchy: what stands in it, who may write, and whole-chunk writes of blocks."""
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -166,21 +167,32 @@ class SampleWriter:
 
     def write(self, block: Block, values: dict[str, np.ndarray]) -> Written:
         """Write the chunks of a block; values [cell, sample] per variable, every sample of it."""
-        keys, checksums = self.keys(block), {}
+        keys, plain, checksums = self.keys(block), {}, {}
         for array in self.wanted(block):
             kept = self._kept(array, block, values[array.name])
-            every = self.plan.sweep.keep.every
-            where = (
-                *(block.region[k] for k in array.axes),
-                slice(-(-block.start // every), -(-block.stop // every)),
-            )
-            stored = self._stored[array.name]
-            # zarr cuts what lies beyond an array without a word
-            assert where[-1].stop <= stored.shape[-1], f"{array.name} ends before {where[-1]}"
-            stored[where] = kept
-            checksums[array.name] = google_crc32c.value(kept.tobytes())
+            data = kept.tobytes()
+            checksums[array.name] = google_crc32c.value(data)
+            if self._is_its_own_code(array, kept):
+                plain[keys[array.name]] = data
+            else:
+                self._encode(array, block, kept)
+        self.store.objects.put_all(plain)
         sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
         return Written(block.chunk, block.part, block.stop, checksums, sizes)
+
+    def _is_its_own_code(self, array: SampleArray, kept: np.ndarray) -> bool:
+        """Whether the bytes of a chunk are the bytes of its values, with nothing to encode."""
+        whole = kept.shape == self._stored[array.name].chunks
+        return whole and self.plan.sweep.keep.codec == "none" and sys.byteorder == "little"
+
+    def _encode(self, array: SampleArray, block: Block, kept: np.ndarray) -> None:
+        every, stored = self.plan.sweep.keep.every, self._stored[array.name]
+        samples = slice(-(-block.start // every), -(-block.stop // every))
+        # zarr cuts what lies beyond an array without a word
+        assert samples.stop <= stored.shape[-1], f"{array.name} ends before {samples}"
+        # a store in memory keeps the very array it is given, and the buffer is used again
+        copied = kept.copy() if self.store.path is None else kept
+        stored[(*(block.region[k] for k in array.axes), samples)] = copied
 
     def _kept(self, array: SampleArray, block: Block, values: np.ndarray) -> np.ndarray:
         keep = self.plan.sweep.keep
@@ -190,10 +202,7 @@ class SampleWriter:
         grid = grid[first]
         if array.is_flag:
             return grid.astype(np.int8)
-        if keep.mantissa_bits:
-            return rounded(grid, keep.mantissa_bits)
-        # a store in memory keeps the very array it is given, and the buffer is used again
-        return grid.copy() if self.store.path is None else grid
+        return rounded(grid, keep.mantissa_bits) if keep.mantissa_bits else grid
 
     def damaged(self, blocks: dict[int, Written]) -> set[int]:
         """Blocks with a chunk that is missing or has another size than was written."""

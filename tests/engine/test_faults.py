@@ -123,12 +123,16 @@ def test_full_disk(whole, tmp_path, cache):
     """A small file system fills up: exit code 1, and with more room the same command goes on."""
     mount = tmp_path / "small"
     mount.mkdir()
-    asked = ["mount", "-t", "tmpfs", "-o", "size=9m", "tmpfs", str(mount)]
+    asked = ["mount", "-t", "tmpfs", "-o", "size=25m", "tmpfs", str(mount)]
     if subprocess.run(asked, check=False, capture_output=True).returncode:
         pytest.skip("this user may not mount a file system")
     try:
         path, log = mount / "s.zarr", tmp_path / "log"
         process = victim.start(MANY, path, cache=cache, block=2**15, log=str(log))
+        while process.is_alive() and not list(path.glob("samples/*/c")):
+            time.sleep(0.001)
+        # the room was there when the run asked; now somebody else takes it
+        (mount / "other").write_bytes(b"0" * 20_000_000)
         process.join()
         assert process.exitcode == 1
         assert "No space left on device" in log.read_text()

@@ -130,9 +130,9 @@ class CellSummary:
             self._candidates.offer_selected(statistics, tile.first)
             return
         lanes = self._candidates.lanes(statistics, tile.first)
-        for output in np.flatnonzero(lanes.any(axis=(0, 2, 3))):
-            values = self._values(tile.values[output])
-            self._candidates.offer(int(output), lanes[:, output], values, tile.first, tile.valid)
+        self._candidates.offer(
+            lanes, lambda k: self._values(tile.values[k]), tile.first, tile.valid
+        )
 
     def _count_outside(self, output: int, tile: Tile) -> None:
         key = key_of(self._values(tile.values[output]))

@@ -19,7 +19,7 @@ from fabricarlo.summaries.extremes import KEPT
 
 Device = Any  # jax.Device is a variable to type checkers
 
-WINDOW = 2**15  # bins of a device histogram: 16 octaves; the host counts what lies outside
+WINDOW = 2**16  # bins of a device histogram: 32 octaves; the host counts what lies outside
 ZERO_SLOT = WINDOW  # zero is far from every normal number, so it has its own place
 LOST_SLOT = WINDOW + 1
 SLOTS = WINDOW + 2

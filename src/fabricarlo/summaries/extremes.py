@@ -39,45 +39,62 @@ def smallest(ranks: Ranks) -> Ranks:
 
 
 class Best:
-    """The KEPT smallest ranks seen so far in each of outputs x replicates rows.
+    """The KEPT smallest ranks seen so far in each of many rows.
 
     New ranks go to a small buffer behind the kept ones; the buffer is sorted out when it is full,
     so `bound` may be stale, which costs time and never a wrong entry.
     """
 
-    def __init__(self, outputs: int, replicates: int) -> None:
-        self._ranks = np.full((outputs, replicates, 2 * KEPT), EMPTY)
-        self._filled = np.zeros((outputs, replicates), np.int64)
-        self.bound = np.full((outputs, replicates), EMPTY)  # what is not below cannot enter
+    def __init__(self, rows: int) -> None:
+        self._ranks = np.full((rows, 3 * KEPT), EMPTY)
+        self._filled = np.zeros(rows, np.int64)
+        self.bound = np.full(rows, EMPTY)  # what is not below cannot enter
 
-    def insert(self, output: int, replicate: NDArray[np.int64], ranks: Ranks) -> None:
-        """Offer ranks of one output; `replicate` is ascending."""
-        counts = np.bincount(replicate, minlength=self._filled.shape[1])
-        within = np.arange(len(ranks)) - np.repeat(np.cumsum(counts) - counts, counts)
+    def insert(self, row: NDArray[np.int64], ranks: Ranks) -> None:
+        """Offer ranks to rows; `row` is ascending."""
+        counts = np.bincount(row, minlength=len(self._filled))
         if counts.max(initial=0) > KEPT:
-            wide = np.full((len(counts), counts.max()), EMPTY)
-            wide[replicate, within] = ranks
-            self.absorb(output, smallest(wide))
-            return
-        if np.any(self._filled[output] + counts > self._ranks.shape[2]):
-            self._sort_out(output)
-        self._ranks[output, replicate, self._filled[output, replicate] + within] = ranks
-        self._filled[output] += counts
+            row, ranks = _thinned(row, ranks, counts)
+            counts = np.bincount(row, minlength=len(self._filled))
+        full = np.flatnonzero(self._filled + counts > self._ranks.shape[1])
+        if len(full):
+            self._sort_out(full)
+        self._ranks[row, self._filled[row] + _within(counts)] = ranks
+        self._filled += counts
 
-    def absorb(self, output: int, ranks: Ranks) -> None:
-        """Offer KEPT ranks for every replicate of one output."""
-        self._sort_out(output)
-        self._ranks[output, :, KEPT : 2 * KEPT] = ranks
-        self._filled[output] = 2 * KEPT
-        self._sort_out(output)
-
-    def _sort_out(self, output: int) -> None:
-        kept = smallest(self._ranks[output])
-        self._ranks[output, :, :KEPT] = kept
-        self._ranks[output, :, KEPT:] = EMPTY
-        self._filled[output] = KEPT
-        self.bound[output] = kept[:, -1]
+    def _sort_out(self, rows: NDArray[np.int64]) -> None:
+        kept = smallest(self._ranks[rows])
+        self._ranks[rows, :KEPT] = kept
+        self._ranks[rows, KEPT:] = EMPTY
+        self._filled[rows] = np.minimum(self._filled[rows], KEPT)
+        self.bound[rows] = np.minimum(self.bound[rows], kept[:, -1])
 
     def result(self) -> Ranks:
-        """The kept ranks, ascending, [outputs, replicates, KEPT]."""
+        """The kept ranks, ascending, [rows, KEPT]."""
         return smallest(self._ranks)
+
+
+def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, 2 ... within every row of so many entries."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _thinned(
+    row: NDArray[np.int64], ranks: Ranks, counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], Ranks]:
+    """At most the KEPT smallest of every row.
+
+    Ties make few rows long, so the long ones are sorted out by themselves.
+    """
+    rows, kept = [row[counts[row] <= KEPT]], [ranks[counts[row] <= KEPT]]
+    for least, most in ((KEPT, 4 * KEPT), (4 * KEPT, np.inf)):
+        several = np.flatnonzero((counts > least) & (counts <= most))
+        if not len(several):
+            continue
+        among = (counts[row] > least) & (counts[row] <= most)
+        wide = np.full((len(several), counts[several].max()), EMPTY)
+        wide[np.searchsorted(several, row[among]), _within(counts[several])] = ranks[among]
+        rows.append(np.repeat(several, KEPT))
+        kept.append(smallest(wide).reshape(-1))
+    order = np.argsort(np.concatenate(rows), kind="stable")
+    return np.concatenate(rows)[order], np.concatenate(kept)[order]
