@@ -73,22 +73,22 @@ class Engine:
         ids = (int(cells[0]),) if single else tuple(int(c) for c in cells)
         numbers, rows, keys, dimensions = self._cell_inputs(program, ids, high, device)
         index = jax.device_put((columns.index & 0xFFFFFFFF).astype(np.uint32), device)
-        words, low = self._random_words(program, index, keys, dimensions)
-        draws, uniforms = program.draw(words, low, numbers, self._tables(program, device), rows)
+        points, deep = self._points(program, index, keys, dimensions)
+        draws, uniforms = program.draw(points, deep, numbers, self._tables(program, device), rows)
         return program.evaluate(numbers, draws, uniforms), draws
 
-    def _random_words(
+    def _points(
         self, program: Program, index: Array, keys: Array, dimensions: np.ndarray
     ) -> tuple[Array, list[Array]]:
-        if not program.streams:  # nothing is drawn: no word, in the shape of none
-            return jnp.zeros((0, 1, 1), jnp.uint32), []
-        return program.words(index, keys, self._points(program, index, dimensions))
+        if not program.streams:  # nothing is drawn: no point, in the shape of none
+            return jnp.zeros((0, 1, 1)), []
+        return program.points(index, keys, self._sobol_words(program, index, dimensions))
 
     def _high(self, block: Block) -> int:
         divisor = self.plan.sweep.replicates if self.plan.sweep.sampler == "sobol" else 1
         return (block.start // divisor) >> 32
 
-    def _points(self, program: Program, index: Array, dimensions: np.ndarray) -> Array | None:
+    def _sobol_words(self, program: Program, index: Array, dimensions: np.ndarray) -> Array | None:
         if self.plan.sweep.sampler != "sobol":
             return None
         if dimensions.ndim == 1:

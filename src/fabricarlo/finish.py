@@ -65,6 +65,23 @@ def finish(store: SweepStore, plan: Plan, parts: Parts, *, force: bool) -> bool:
     return True
 
 
+def not_finite(plan: Plan, parts: Parts) -> list[str]:
+    """One line for every output with samples that are not finite, or flags without a meaning."""
+    numbers = [n for n in plan.sweep.outputs if not plan.known[n].flags]
+    found = dict.fromkeys(plan.sweep.outputs, 0)
+    for part in (part for several in parts.values() for part in several):
+        for name, count in zip(numbers, part.nonfinite.sum(axis=1), strict=True):
+            found[name] += int(count)
+        for name, counts in part.flags.items():
+            found[name] += int(counts[:, -1].sum())
+    total = plan.layout.cell_count * plan.layout.samples
+    return [
+        f"{name}: {count:,} of {total:,} samples are not finite: see {name}_nonfinite"
+        for name, count in found.items()
+        if count
+    ]
+
+
 def _consolidate(target: Store, group: str) -> None:
     """One metadata object a group, for readers far away; zarr warns that its v3 form may change."""
     with warnings.catch_warnings():

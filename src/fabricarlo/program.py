@@ -1,7 +1,7 @@
 """The compiled programs of one variant, and the numbers that enter them.
 
 Three programs a tile, because XLA copies a producer into every fusion that reads it, and no output
-shall repeat the work of the random numbers: `words` makes the random words, `draw` the random
+shall repeat the work of the random numbers: `points` makes random points, `draw` the random
 quantities, `evaluate` runs the model on them.
 Every number of the spec enters as an array over the columns, never as a constant, so that a
 variant compiles once and a cell's bits do not depend on its neighbours.
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fabric_kernels.uniform import Uniform
+from fabric_kernels.uniform import DeepUniform, Uniform
 from fabricarlo.laws import Law, quantile
 from fabricarlo.plan import Plan
 from fabricarlo.sampling.addresses import stream_keys
@@ -22,6 +22,20 @@ from fabricarlo.sampling.copula import correlated
 from fabricarlo.sampling.uniforms import deep_uniform, uniform
 from fabricarlo.sampling.words import low_words, narrow_words
 from fabricarlo.variants import DESIGN, SECOND, Stream, Variable, Variant
+
+
+def options() -> dict[str, bool | int | str] | None:
+    """Compiler options of the device at hand: on a CPU, vectors as wide as it has."""
+    # XLA prefers 256 bits where there are 512; a narrower CPU splits them again
+    return {"xla_cpu_prefer_vector_width": 512} if jax.default_backend() == "cpu" else None
+
+
+def _signed(u: Uniform) -> Array:
+    return jnp.where(u.upper, -u.distance, u.distance)
+
+
+def _ends(point: Array) -> tuple[Array, Array]:
+    return point < 0, jnp.abs(point)
 
 
 class Program:
@@ -34,9 +48,9 @@ class Program:
             (v.quantity, k): step for v in variant.variables for k, step in enumerate(v.steps)
         }
         self._prepared = lru_cache(maxsize=1024)(lambda law: law.prepared())
-        self.words = jax.jit(self._words)
-        self.draw = jax.jit(self._draw)
-        self.evaluate = jax.jit(self._evaluate)
+        self.points = jax.jit(self._points, compiler_options=options())
+        self.draw = jax.jit(self._draw, compiler_options=options())
+        self.evaluate = jax.jit(self._evaluate, compiler_options=options())
 
     def _streams(self) -> tuple[Stream, ...]:
         used = [stream for v in self.variant.variables for stream, _, _ in v.steps]
@@ -44,33 +58,33 @@ class Program:
 
     # ---- on the device
 
-    def _words(self, index: Array, keys: Array, points: Array | None) -> tuple[Array, list[Array]]:
-        """Random words [stream, R, C], and the low words [R, C] of the deep streams.
+    def _points(self, index: Array, keys: Array, sobol: Array | None) -> tuple[Array, list[Array]]:
+        """Random points [stream, R, C], and again those [R, C] of the deep streams.
 
-        index [C], keys [2, stream, R, 1 or C], points [stream, C] of Sobol'.
+        A point is the distance of its uniform from the nearer end, negative at the upper end: one
+        number, so that nothing of the words is computed twice. index [C], keys [2, stream, R, 1 or
+        C], sobol [stream, C].
         """
         sampler, replicates = self.plan.sweep.sampler, self.plan.sweep.replicates
         lane = jnp.arange(replicates, dtype=jnp.uint32)[:, None]
         sample = index[None, :] * jnp.uint32(replicates) + lane
         counter = jnp.broadcast_to(index[None, :], sample.shape) if sampler == "sobol" else sample
-        words = narrow_words(sampler, points, (keys[0], keys[1]), counter)
-        deep = [k for k, stream in enumerate(self.streams) if stream.deep]
-        return words, [
-            low_words((keys[0, k : k + 1], keys[1, k : k + 1]), counter)[0] for k in deep
-        ]
-
-    def uniforms(self, words: Array, low: list[Array]) -> list[Uniform]:
-        """The uniforms of all streams; low words belong to the deep ones, in order."""
-        rest = iter(low)
-        return [
-            deep_uniform(words[k], next(rest)) if stream.deep else uniform(words[k])
-            for k, stream in enumerate(self.streams)
-        ]
+        words = narrow_words(sampler, sobol, (keys[0], keys[1]), counter)
+        deep = []
+        for k in (k for k, stream in enumerate(self.streams) if stream.deep):
+            low = low_words((keys[0, k : k + 1], keys[1, k : k + 1]), counter)
+            deep.append(_signed(deep_uniform(words[k], low[0])))
+        return _signed(uniform(words)), deep
 
     def _draw(
-        self, words: Array, low: list[Array], numbers: Array, tables: dict, rows: Array
+        self, points: Array, deep: list[Array], numbers: Array, tables: dict, rows: Array
     ) -> tuple[dict[str, Array], dict[str, Uniform]]:
-        return self.drawn(self.uniforms(words, low), numbers, tables, rows)
+        rest = iter(deep)
+        uniforms = [
+            DeepUniform(*_ends(next(rest))) if stream.deep else Uniform(*_ends(points[k]))
+            for k, stream in enumerate(self.streams)
+        ]
+        return self.drawn(uniforms, numbers, tables, rows)
 
     def drawn(
         self, uniforms_of_streams: list[Uniform], numbers: Array, tables: dict, rows: Array

@@ -12,7 +12,7 @@ import jax
 from fabricarlo import __version__
 from fabricarlo.engine import Engine, tile_lanes
 from fabricarlo.errors import SpecError, StoreError
-from fabricarlo.finish import finish, merged_parts
+from fabricarlo.finish import finish, merged_parts, not_finite
 from fabricarlo.interrupt import Interrupt, Interrupted
 from fabricarlo.loop import Loop
 from fabricarlo.plan import Plan
@@ -193,6 +193,8 @@ class Session:
             return
         reporter.phase("finishing")
         changed = finish(self.store, self.plan, parts, force=bool(todo))
+        for line in not_finite(self.plan, parts):
+            reporter.phase(line)
         reporter.finish(f"{self.store.name} is {'finished' if changed else 'already finished'}")
 
     def _mine(self) -> range:

@@ -157,6 +157,16 @@ def test_show_of_an_unknown_output_names_what_there_is(spec, tmp_path, capsys):
     assert "has no output step_time; it has allreduce_time, loss_stall" in err
 
 
+def test_samples_that_are_not_finite_are_reported(spec, tmp_path, capsys):
+    """Half of the drawn splits do not divide the GPUs."""
+    split = {"tensor_parallel": {"discrete": {"values": [8, 7], "weights": [1, 1]}}}
+    spec.write_text(small.text(draws=small.SPEC["draws"] | split))
+    code, out, _ = call("run", spec, "--out", tmp_path / "s.zarr", capsys=capsys)
+    assert code == 0
+    assert "allreduce_time: 8,994 of" in out or "allreduce_time: 9," in out  # about half
+    assert "of 18,000 samples are not finite: see allreduce_time_nonfinite" in out
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_end_a_run_resumably(spec, tmp_path, number, code):
     store = tmp_path / "s.zarr"

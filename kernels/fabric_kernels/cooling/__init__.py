@@ -13,19 +13,21 @@ class Cooling:
     """How hot does it get, and what clock survives?"""
 
     clock_fraction: Array = quantity(
-        "1", "clock of the median GPU as a share of full clock", bounds=(0, 1)
+        "1", "clock of a GPU with nominal parts as a share of full clock", bounds=(0, 1)
     )
     slowest_clock_fraction: Array = quantity(
         "1", "clock of the slowest GPU as a share of full clock", bounds=(0, 1)
     )
     junction_temperature: Array = quantity(
-        "degC", "junction temperature of the median GPU", bounds=(0, 200)
+        "degC", "junction temperature of a GPU with nominal parts", bounds=(0, 200)
     )
-    gpu_power: Array = quantity("W", "power of the median GPU", bounds=(0, 1e5))
+    gpu_power: Array = quantity("W", "power of a GPU with nominal parts", bounds=(0, 1e5))
     limiting_reason: Array = quantity(
-        "1", "what limits the clock of the median GPU", bounds=(0, 7), flags=LIMITS
+        "1", "what limits the clock of a GPU with nominal parts", bounds=(0, 7), flags=LIMITS
     )
-    thermal_resistance: Array = quantity("K W-1", "junction to medium, median GPU", bounds=(0, 10))
+    thermal_resistance: Array = quantity(
+        "K W-1", "junction to medium, GPU with nominal parts", bounds=(0, 10)
+    )
     medium_temperature: Array = quantity(
-        "degC", "base temperature of the medium at the median GPU", bounds=(-20, 100)
+        "degC", "base temperature of the medium at the GPU with nominal parts", bounds=(-20, 100)
     )

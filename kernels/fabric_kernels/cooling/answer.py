@@ -10,7 +10,7 @@ from fabric_kernels.uniform import Uniform
 
 
 def answer(job: Job, gpu: Gpu, population: Population, slowest: Uniform, supply: Supply) -> Cooling:
-    """Operating point of the median GPU and clock of the slowest of the job's GPUs."""
+    """Operating point of the nominal GPU and clock of the slowest of the job's GPUs."""
     chip, limits = chip_of(gpu), limits_of(gpu)
     median = supply(0.0, 0.0)
     medium, _ = median

@@ -39,7 +39,7 @@ class Medium(NamedTuple):
 
 
 def chip_of(gpu: Gpu) -> Chip:
-    """The power law of a median GPU under the workload's activity."""
+    """The power law of a nominal GPU under the workload's activity."""
     design = gpu.thermal_design_power
     idle = gpu.idle_power_share + gpu.memory_power_share * gpu.memory_activity
     return Chip(

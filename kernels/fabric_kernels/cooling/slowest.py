@@ -43,7 +43,7 @@ class Sensitivity(NamedTuple):
 
 
 Supply = Callable[[Array | float, Array | float], tuple[Medium, Sensitivity]]
-"""Medium of a GPU whose resistance and flow have these log factors; 0 is the median GPU."""
+"""Medium of a GPU whose resistance and flow have these log factors; 0 is the nominal GPU."""
 
 
 class _Deviation(NamedTuple):
@@ -76,7 +76,7 @@ def slowest_clock(
     score: Array,
     clock: Array,
 ) -> Array:
-    """Clock of the slowest GPU, at most `clock`, that of the median GPU.
+    """Clock of the slowest GPU, at most `clock`, that of the nominal GPU.
 
     `supplied` is the median's medium; `score` is a, above 0 for a slow GPU. Clipped to the range
     of the governor. Cost: 2 limits x SEARCHES x (the exponentials of `supply` and one), and 2.

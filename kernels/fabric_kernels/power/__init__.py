@@ -10,5 +10,5 @@ class Power:
     """What does a rack draw?"""
 
     rack_power: Array = quantity(
-        "W", "power of one rack of median GPUs in compute", bounds=(0, 1e7)
+        "W", "power of one rack of nominal GPUs in compute", bounds=(0, 1e7)
     )

@@ -6,7 +6,7 @@ from fabric_kernels.power import Power
 
 
 def rack(cooling: Cooling, rack: Rack) -> Power:
-    """Power of one rack whose GPUs all are the median GPU.
+    """Power of one rack whose GPUs all are the nominal GPU.
 
         rack_power = gpus_per_rack (gpu_power + other_power)
 
