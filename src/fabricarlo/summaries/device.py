@@ -178,9 +178,11 @@ def _statistics(
     # some devices flush subnormals to zero when they convert: so all do
     normal = finite & (jnp.abs(key) >= FIRST_NORMAL)
     wide = jnp.where(normal, value.astype(jnp.float64), 0.0)
-    mean = summed(wide) / divisor
-    deviation = jnp.where(finite, wide - mean[:, None], 0.0)
+    # one pass about a value of the row itself, in float64: nothing cancels
+    pivot = wide[:, :1]
+    deviation = jnp.where(finite, wide - pivot, 0.0)
     left_over = summed(deviation)
+    mean = pivot[:, 0]
     centred = summed(deviation * deviation) - left_over * left_over / divisor
     low, high = jnp.where(finite, key, NOT_FINITE), jnp.where(finite, key, -NOT_FINITE)
     best: tuple[Array, ...] = ()
