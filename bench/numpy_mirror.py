@@ -35,7 +35,7 @@ def laws_and_model(program: Program) -> Callable[..., dict[str, Array]]:
 
     def compute(numbers: Array, tables: dict, rows: Array, uniforms: list) -> dict[str, Array]:
         draws, slots = program.drawn(uniforms, numbers, tables, rows)
-        return program.evaluate(numbers, draws, slots)
+        return program.evaluated(numbers, draws, slots)
 
     return compute
 

@@ -47,8 +47,8 @@ def engine_of(spec: str | Path, *overrides: str) -> Engine:
 def tile() -> tuple[Plan, dict[str, NDArray], list[NDArray]]:
     """A plan, the outputs of its first tile, and the uniforms behind them in the mirror's order."""
     engine = engine_of(RICH)
-    words, low, *_ = Work.of(engine, engine.plan.layout.at(0)).programs["draw"][1]
-    uniforms = engine.program(engine.plan.variants[0]).uniforms(words, low)
+    points, deep, *_ = Work.of(engine, engine.plan.layout.at(0)).programs["draw"][1]
+    uniforms = engine.program(engine.plan.variants[0]).uniforms(points, deep)
     flat = [np.asarray(a).reshape(-1) for u in uniforms for a in (u.upper, u.distance)]
     outputs = next(engine.tiles(engine.plan.layout.at(0))).outputs
     return engine.plan, {n: np.asarray(a).reshape(-1) for n, a in outputs.items()}, flat

@@ -50,7 +50,7 @@ class Program:
         self._prepared = lru_cache(maxsize=1024)(lambda law: law.prepared())
         self.points = jax.jit(self._points, compiler_options=options())
         self.draw = jax.jit(self._draw, compiler_options=options())
-        self.evaluate = jax.jit(self._evaluate, compiler_options=options())
+        self.evaluate = jax.jit(self.evaluated, compiler_options=options())
 
     def _streams(self) -> tuple[Stream, ...]:
         used = [stream for v in self.variant.variables for stream, _, _ in v.steps]
@@ -79,12 +79,15 @@ class Program:
     def _draw(
         self, points: Array, deep: list[Array], numbers: Array, tables: dict, rows: Array
     ) -> tuple[dict[str, Array], dict[str, Uniform]]:
+        return self.drawn(self.uniforms(points, deep), numbers, tables, rows)
+
+    def uniforms(self, points: Array, deep: list[Array]) -> list[Uniform]:
+        """The uniforms of all streams, from the points of a tile."""
         rest = iter(deep)
-        uniforms = [
+        return [
             DeepUniform(*_ends(next(rest))) if stream.deep else Uniform(*_ends(points[k]))
             for k, stream in enumerate(self.streams)
         ]
-        return self.drawn(uniforms, numbers, tables, rows)
 
     def drawn(
         self, uniforms_of_streams: list[Uniform], numbers: Array, tables: dict, rows: Array
@@ -128,9 +131,10 @@ class Program:
         assert value is not None  # a variable has a floor or a law
         return jnp.broadcast_to(value, (self.plan.sweep.replicates, numbers.shape[1]))
 
-    def _evaluate(
+    def evaluated(
         self, numbers: Array, draws: dict[str, Array], uniforms: dict[str, Uniform]
     ) -> dict[str, Array]:
+        """Outputs [R, C] of the model on numbers [row, C] and draws [R, C]."""
         given = {n: numbers[self._row[n]][None, :] for n in self.variant.inputs}
         given |= {n: draws[n] for n in self.variant.drawn}
         shape = (self.plan.sweep.replicates, numbers.shape[1])
