@@ -57,6 +57,10 @@ def label(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 
+NAMES = {"thermal": "clock (power cap and heat)"}
+"""Parts whose quantity's name says less than a reader needs."""
+
+
 def cells(dataset: xr.Dataset) -> Iterator[tuple[tuple[str, ...], xr.Dataset]]:
     """Labels and results of every cell, in the order of the grid."""
     names = axes_of(dataset)
@@ -72,7 +76,7 @@ def parts(cell: xr.Dataset) -> dict[str, float]:
 
 def table(dataset: xr.Dataset) -> str:
     """A row per cell, in Markdown: median and tail of the step, and what costs most."""
-    names = [*axes_of(dataset), "median step", "99 % of steps within"]
+    names = [*axes_of(dataset), "median step", "99 % of samples within"]
     if "scaling_efficiency" in dataset:
         names.append("scaling efficiency (median)")
     lines = [f"| {' | '.join([*names, 'largest cost beside compute'])} |"]
@@ -85,7 +89,7 @@ def table(dataset: xr.Dataset) -> str:
         costs = {p: t for p, t in parts(cell).items() if p != "compute"}
         most = max(costs, key=costs.__getitem__, default=None)
         share = costs[most] / float(cell["step_time_mean"]) if most else 0.0
-        row.append(f"{most}, {share:.1%} of the mean step" if most else "")
+        row.append(f"{NAMES.get(most, most)}, {share:.1%} of the mean step" if most else "")
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 
@@ -102,7 +106,7 @@ def draw_spread(axes: Axes, dataset: xr.Dataset) -> None:
     share = [f"{100 * q:g}" for q in quantiles]
     axes.set_title("Step time", loc="left", pad=22)
     note = (
-        f"dot: median; thick: {share[1]} to {share[-2]} % of steps; "
+        f"dot: median; thick: {share[1]} to {share[-2]} % of samples; "
         f"thin: {share[0]} to {share[-1]} %"
     )
     axes.text(0, 1.01, note, transform=axes.transAxes, fontsize=8, color="#555555")
@@ -116,7 +120,8 @@ def draw_parts(axes: Axes, dataset: xr.Dataset) -> None:
     for name, colour in zip(PARTS, COLOURS, strict=True):
         width = np.array([row.get(name, 0.0) for row in rows])
         if width.any():
-            axes.barh(range(len(rows)), width, left=left, color=colour, label=name, height=0.7)
+            shown = NAMES.get(name, name)
+            axes.barh(range(len(rows)), width, left=left, color=colour, label=shown, height=0.7)
         left += width
     axes.set_title("Where the mean step goes", loc="left", pad=22)
     axes.set_xlabel("s")

@@ -1,7 +1,7 @@
-"""Write docs/quantities.md from the declarations: quantities, answers, laws and units.
+"""Write docs/quantities.md and docs/model.md from the declarations and docstrings.
 
-python docs/generate.py            # rewrite the page
-python docs/generate.py --check    # exit 1 where the page is not current
+python docs/generate.py            # rewrite the pages
+python docs/generate.py --check    # exit 1 where a page is not current
 """
 
 import argparse
@@ -21,7 +21,7 @@ from fabric_kernels.quantity import Quantity, quantities
 from fabricarlo.laws import LAWS, Form
 from fabricarlo.units import UNITS
 
-PAGE = Path(__file__).with_name("quantities.md")
+HERE = Path(__file__).parent
 HEAD = """<!-- written by docs/generate.py: change the declarations, then run it -->
 # Quantities, answers, laws and units
 
@@ -130,12 +130,39 @@ def units() -> Iterator[str]:
     yield ""
 
 
-def page() -> str:
-    """The whole page."""
+INPUTS = (
+    *("Job", "Gpu", "Population", "ScaleUp", "ScaleOut", "LossProcess", "Retransmission"),
+    *("LinkRetry", "Rack", "LiquidLoop", "AirRack"),
+)
+"""Records that no answer produces, in the order of the page."""
+
+MODEL = """<!-- written by docs/generate.py: change the docstrings, then run it -->
+# The model: every question, every answer, its formula and its source
+
+One sample is one configuration and one synchronous training step on it. An answer is a function
+of quantities ([quantities.md](quantities.md) has their units); a spec chooses one answer a
+question.
+"""
+
+
+def model() -> str:
+    """The page of formulas: the docstring of every answer."""
+    lines = [MODEL]
+    for name, answers in ANSWERS.items():
+        lines.append(f"## {first_line(importlib.import_module(f'fabric_kernels.{name}'))}\n")
+        for k, (answer, function) in enumerate(answers.items()):
+            lines.append(f"### `{name}: {answer}`{' (default)' if k == 0 else ''}\n")
+            lines.append(f"```text\n{inspect.getdoc(function) or ''}\n```\n")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def quantities_page() -> str:
+    """The page of quantities, answers, laws and units."""
     names = [m.name for m in pkgutil.iter_modules(fabric_kernels.__path__) if m.ispkg]
-    listed = [*ANSWERS, *sorted(set(names) - {*ANSWERS, "maths"})]
+    listed = [*ANSWERS, *sorted(set(names) - {*ANSWERS, "maths", "inputs"})]
     lines = [HEAD, "# What a sweep may vary\n"]
-    for record in records("fabric_kernels.inputs"):
+    inputs = importlib.import_module("fabric_kernels.inputs")
+    for record in (vars(inputs)[name] for name in INPUTS):
         lines += section(record, "##")
     lines.append("# What the model answers\n")
     for name in listed:
@@ -144,18 +171,22 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
 
 
+PAGES = {"quantities.md": quantities_page, "model.md": model}
+
+
 def main() -> int:
-    """Write or check the page."""
+    """Write or check the pages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing")
-    made = page()
-    if parser.parse_args().check:
-        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == made
-        if not current:
-            print(f"{PAGE} is not current: run python docs/generate.py", file=sys.stderr)
-        return 0 if current else 1
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
+    check, status = parser.parse_args().check, 0
+    for name, make in PAGES.items():
+        path, made = HERE / name, make()
+        if not check:
+            path.write_text(made, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != made:
+            print(f"{path} is not current: run python docs/generate.py", file=sys.stderr)
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

@@ -13,6 +13,10 @@ __all__ = ["load_spec", "open", "run"]
 _HOME = {"load_spec": "fabricarlo.spec", "run": "fabricarlo.running", "open": "fabricarlo.reading"}
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     # lazy (PEP 562), so that `fabricarlo --help` imports no scientific library
     if name in _HOME:

@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import json
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -210,7 +211,7 @@ class Plan:
         if missing:
             raise SpecError(
                 [
-                    f"{self.sweep.path}: {q.name} has no value: {q.meaning} ({q.unit}); give it in "
+                    f"{self.sweep.path or 'spec'}: {q.name} has no value: {q.meaning} ({q.unit}); give it in "
                     f"`set`, `draws`, an axis or a preset of `base`. "
                     f"{model.owner[q.name].__name__} needs it."
                     for q in missing
@@ -223,7 +224,7 @@ class Plan:
         for cell in range(min(self.layout.cell_count, 100_000)):
             found |= dict.fromkeys(self.refusals(cell))
         if found:
-            raise SpecError([f"{self.sweep.path}: {text}" for text in found])
+            raise SpecError([f"{self.sweep.path or 'spec'}: {text}" for text in found])
 
     def refusals(self, cell: int) -> list[str]:
         """Why this cell cannot be, as its stages say."""
@@ -234,15 +235,12 @@ class Plan:
                 continue
             records = inspect.get_annotations(refusal, eval_str=True)
             records.pop("return")
-            names = tuple(n for r in records.values() for n in quantities(r))
-            if not all(n in at.numbers and n not in self.random for n in names):
-                continue
-            key = (refusal, *(at.numbers[n] for n in names))
+            names = [n for r in records.values() for n in quantities(r)]
+            constants = {n: v for n in names if (v := at.numbers.get(n)) is not None}
+            known = {n: v for n, v in constants.items() if n not in self.random}
+            key = (refusal, *known.items())
             if key not in self._asked:
-                given = {
-                    p: r(**{n: at.numbers[n] for n in quantities(r)}) for p, r in records.items()
-                }
-                self._asked[key] = refusal(**given)
+                self._asked[key] = _asked(refusal, known, len(records))
             texts += [self._asked[key]] if self._asked[key] else []
         return texts
 
@@ -267,3 +265,28 @@ class Plan:
         """SHA-256 of the resolved spec and its outputs; without samples, description, file name."""
         text = json.dumps(self.content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _Drawn(Exception):
+    """A refusal reads a quantity that is no constant."""
+
+
+class _Constants:
+    """Stands for a record of which only the constants are known."""
+
+    def __init__(self, values: dict[str, float]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> float:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise _Drawn(name) from None
+
+
+def _asked(refusal: Callable[..., str | None], known: dict[str, float], records: int) -> str | None:
+    """What a refusal says; nothing where it needs what is drawn: such samples are counted."""
+    try:
+        return refusal(*[_Constants(known)] * records)
+    except _Drawn:
+        return None

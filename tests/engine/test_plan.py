@@ -69,6 +69,14 @@ def test_gpus_that_do_not_fit_are_refused_with_what_fits():
         Plan(small.sweep(axes={"gpus": [8200], "fabric": small.SPEC["axes"]["fabric"]}))
 
 
+def test_a_draw_of_something_else_does_not_hide_a_split_that_does_not_fit():
+    draws = small.SPEC["draws"] | {"compute_efficiency": {"uniform": {"low": 0.4, "high": 0.5}}}
+    with pytest.raises(SpecError, match="10000"):
+        Plan(small.sweep(axes=small.SPEC["axes"] | {"gpus": [10_000]}, draws=draws))
+    split = {"tensor_parallel": {"discrete": {"values": [8, 7], "weights": [1, 1]}}}
+    Plan(small.sweep(draws=small.SPEC["draws"] | split))  # a drawn split is counted, not refused
+
+
 def test_the_hash_is_of_meaning_not_of_text():
     plan = Plan(small.sweep())
     assert plan.hash == Plan(small.sweep(description="other words", samples=5000)).hash

@@ -14,7 +14,11 @@ class LognormalNoise(HopNoise):
     """Lognormal: median * exp(sigma Z), Z standard normal."""
 
     lognormal_noise_median: Array = quantity(
-        "s", "median of lognormal hop noise", bounds=(1e-12, 1), default=100e-9, source="[A]"
+        "s",
+        "median of the lognormal noise of one hop",
+        bounds=(1e-12, 1),
+        default=100e-9,
+        source="[A]",
     )
     lognormal_noise_sigma: Array = quantity(
         "1",

@@ -26,7 +26,9 @@ class Step:
     )
     step_time_latency: Array = quantity("s", "part of the step time: hop floors", bounds=(0, 1e7))
     step_time_thermal: Array = quantity(
-        "s", "part of the step time: clock of the slowest GPU", bounds=(0, 1e7)
+        "s",
+        "part of the step time: the slowest GPU below full clock, by power cap or heat",
+        bounds=(0, 1e7),
     )
     step_time_congestion: Array = quantity(
         "s", "part of the step time: queues and lost rate", bounds=(0, 1e7)

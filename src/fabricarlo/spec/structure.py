@@ -14,7 +14,7 @@ MOST_SAMPLES = 2**52
 
 def _real(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("is no number")  # noqa: TRY004 (pydantic reports a ValueError only)
+        raise ValueError(f"{value!r} is no number")  # noqa: TRY004 (pydantic reports a ValueError only)
     return value
 
 
@@ -22,13 +22,13 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 1e6 is a float in YAML
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("is not a whole number")  # noqa: TRY004
+        raise ValueError(f"{value!r} is not a whole number")  # noqa: TRY004
     return value
 
 
 def _power_of_two(value: int) -> int:
     if value & (value - 1):
-        raise ValueError("is not a power of two")
+        raise ValueError(f"{value!r} is not a power of two")
     return value
 
 

@@ -65,6 +65,9 @@ def read(source: str | FilePath) -> tuple[Document, str]:
 
     Raises SpecError when there is no such file or it is not YAML.
     """
+    if not isinstance(source, str | FilePath):
+        found = type(source).__name__
+        raise SpecError([f"spec: a {found} was given; give the path of a file, or YAML text."])
     if isinstance(source, str) and "\n" in source:
         return parse(source, "spec"), source
     path = FilePath(source)
