@@ -28,7 +28,7 @@ def test_the_table_says_what_costs_most(results: xr.Dataset):
     rows = table(results).splitlines()
     assert rows[2:] == [
         "| air | 4 s | 4.8 s | loss, 25.0% of the mean step |",
-        "| water | 3.5 s | 4.2 s | thermal, 14.3% of the mean step |",
+        "| water | 3.5 s | 4.2 s | clock (power cap and heat), 14.3% of the mean step |",
     ]
 
 

@@ -211,8 +211,8 @@ class Plan:
         if missing:
             raise SpecError(
                 [
-                    f"{self.sweep.path or 'spec'}: {q.name} has no value: {q.meaning} ({q.unit}); give it in "
-                    f"`set`, `draws`, an axis or a preset of `base`. "
+                    f"{self.sweep.path or 'spec'}: {q.name} has no value: {q.meaning} "
+                    f"({q.unit}); give it in `set`, `draws`, an axis or a preset of `base`. "
                     f"{model.owner[q.name].__name__} needs it."
                     for q in missing
                 ]
