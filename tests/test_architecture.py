@@ -20,7 +20,7 @@ ENGINE = (
     {"objects", "report"},
     {"laws", "ledger", "presence"},
     {"reading", "sweep"},
-    {"variants", "written"},
+    {"refusals", "variants", "written"},
     {"catalog"},
     {"spec"},
     {"plan", "schema"},

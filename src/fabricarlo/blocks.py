@@ -29,7 +29,7 @@ class Buffers:
 
     def __init__(self, plan: Plan) -> None:
         layout = plan.layout
-        names = [a.name for a in sample_arrays(plan)] if plan.sweep.keep.samples else []
+        names = [a.source for a in sample_arrays(plan)] if plan.sweep.keep.samples else []
         lanes = layout.block
         self.flat = {n: np.empty(lanes, np.float32) for n in names}
 

@@ -145,7 +145,8 @@ def _share(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     part, slash, of = text.partition("/")
-    if not (slash and part.isdigit() and of.isdigit() and int(part) < int(of)):
+    numbers = (part + of).isascii() and part.isdigit() and of.isdigit()
+    if not (slash and numbers and int(part) < int(of)):
         raise FabricarloError(
             f"--process: '{text}' is no share; write K/N with 0 <= K < N, e.g. 0/4 "
             "for the first of four."

@@ -48,11 +48,13 @@ def finish(store: SweepStore, plan: Plan, parts: Parts, *, force: bool) -> bool:
 
     A run that dies in here leaves the state "running", and the next one does it again.
     """
-    root = zarr.open_group(store.target, mode="r+")
+    root = zarr.open_group(store.target, mode="r+", use_consolidated=False)
     if not force and root.attrs.get("state") == "finished" and _is_whole(store):
         return False
     store.forget_consolidated(("", "samples/", "histograms/"))
-    root = zarr.open_group(store.target, mode="r+")  # anew: the old one remembers what it read
+    root = zarr.open_group(
+        store.target, mode="r+", use_consolidated=False
+    )  # anew: the old one remembers what it read
     cells = {cell: merge(found) for cell, found in parts.items()}
     _write_root(root, plan, cells)
     _write_histograms(root, plan, cells)
@@ -94,7 +96,10 @@ def _is_whole(store: SweepStore) -> bool:
     data = store.objects.get(MANIFEST)
     if data is None:
         return False
-    sizes = json.loads(data)
+    try:
+        sizes = json.loads(data)
+    except ValueError:
+        return False  # damaged: written again
     return store.objects.sizes(list(sizes)) == list(sizes.values())
 
 
@@ -144,7 +149,7 @@ def _write_root(root: zarr.Group, plan: Plan, cells: dict[int, Part]) -> None:
 def _grid(plan: Plan, values: dict[int, Any]) -> np.ndarray:
     """[axes..., ...] of one value a cell."""
     stacked = np.stack([values[c] for c in range(plan.layout.cell_count)])
-    return stacked.reshape(*plan.shape, *stacked.shape[1:])
+    return stacked.reshape((*plan.shape, *stacked.shape[1:]))
 
 
 def _write_output(

@@ -89,7 +89,7 @@ class Ledger:
             try:
                 yield key, decode(data)
             except Exception:  # whatever a damaged archive raises: its blocks are computed again
-                self.objects.delete(key)
+                continue
 
     def compact(self, segments: Iterable[tuple[str, Segment]], merged: Segment) -> None:
         """Replace segments by one; the new one is written first."""

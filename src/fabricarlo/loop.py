@@ -63,7 +63,7 @@ class Loop:
             if self.interrupt.asked:
                 return
             block, buffers = self.plan.layout.at(number), free.pop()
-            names = {a.name for a in self.writer.wanted(block)}
+            names = {a.source for a in self.writer.wanted(block)}
             computed = worker.compute(block, buffers, names)
             if computed is None:
                 return

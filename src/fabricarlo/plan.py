@@ -3,7 +3,6 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,6 +13,7 @@ from fabric_kernels.model import Model
 from fabric_kernels.quantity import Quantity, quantities
 from fabricarlo.errors import SpecError
 from fabricarlo.layout import Layout
+from fabricarlo.refusals import asked, wrong_names
 from fabricarlo.spec import resolved
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
 from fabricarlo.variants import (
@@ -220,7 +220,7 @@ class Plan:
 
     def _refuse(self) -> None:
         """Ask every stage that has conditions on constants; all refusals at once."""
-        found: dict[str, None] = {}
+        found = dict.fromkeys(wrong_names(self.sweep))
         for cell in range(min(self.layout.cell_count, 100_000)):
             found |= dict.fromkeys(self.refusals(cell))
         if found:
@@ -240,7 +240,7 @@ class Plan:
             known = {n: v for n, v in constants.items() if n not in self.random}
             key = (refusal, *known.items())
             if key not in self._asked:
-                self._asked[key] = _asked(refusal, known, len(records))
+                self._asked[key] = asked(refusal, known, len(records))
             texts += [self._asked[key]] if self._asked[key] else []
         return texts
 
@@ -265,28 +265,3 @@ class Plan:
         """SHA-256 of the resolved spec and its outputs; without samples, description, file name."""
         text = json.dumps(self.content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-class _Drawn(Exception):
-    """A refusal reads a quantity that is no constant."""
-
-
-class _Constants:
-    """Stands for a record of which only the constants are known."""
-
-    def __init__(self, values: dict[str, float]) -> None:
-        self._values = values
-
-    def __getattr__(self, name: str) -> float:
-        try:
-            return self._values[name]
-        except KeyError:
-            raise _Drawn(name) from None
-
-
-def _asked(refusal: Callable[..., str | None], known: dict[str, float], records: int) -> str | None:
-    """What a refusal says; nothing where it needs what is drawn: such samples are counted."""
-    try:
-        return refusal(*[_Constants(known)] * records)
-    except _Drawn:
-        return None

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +48,36 @@ class Presence:
                     f"{other['host']}); wait for it, stop it, or choose another --out."
                 )
         self._claim(name)
+        for key, other in self._others():  # who claimed at the same moment, and first?
+            clash = other["share"] == list(self.share) or other["share"][1] != self.share[1]
+            first = (_epoch(key), other["token"]) < (_epoch(self._key), self.token)
+            if clash and first and self._is_alive(key, other):
+                self.leave()
+                raise StoreError(f"{name} was taken by another process just now; wait for it.")
         self._thread.start()
+
+    @contextlib.contextmanager
+    def alone(self, task: str) -> Iterator[None]:
+        """Do something that only one process may do at a time; wait for a live one to end it."""
+        key = f"_run/{task}.json"
+        while True:
+            self.objects.put_if_absent(key, self._record())
+            token = json.loads(self.objects.get(key) or b"{}").get("token")
+            if token == self.token:
+                break
+            if not any(r["token"] == token and self._is_alive(k, r) for k, r in self._others()):
+                self.objects.delete(key)
+            time.sleep(BEAT / 4)
+        try:
+            yield
+        finally:
+            self.objects.delete(key)
 
     def _claim(self, name: str) -> None:
         part, of = self.share
         prefix = f"{PREFIX}{part}of{of}."
         mine = [k for k in self.objects.keys(PREFIX) if k.startswith(prefix)]
-        epochs = [int(k.removeprefix(prefix).split(".")[0]) for k in mine]
+        epochs = [_epoch(k) for k in mine]
         self._key = f"{prefix}{max(epochs, default=0) + 1}.json"
         self.objects.put_if_absent(self._key, self._record())
         if json.loads(self.objects.get(self._key) or b"{}").get("token") != self.token:
@@ -84,8 +107,10 @@ class Presence:
     def _others(self) -> list[tuple[str, dict[str, Any]]]:
         found = []
         for key in self.objects.keys(PREFIX):
-            with contextlib.suppress(ValueError, TypeError):
-                found.append((key, json.loads(self.objects.get(key) or b"")))
+            with contextlib.suppress(ValueError, TypeError, AttributeError):
+                record = json.loads(self.objects.get(key) or b"")
+                if {"share", "token", "pid", "host", "machine", "started"} <= record.keys():
+                    found.append((key, record))
         return found
 
     def _is_alive(self, key: str, record: dict[str, Any]) -> bool:
@@ -93,6 +118,12 @@ class Presence:
         if record["machine"] == here["machine"]:
             return record["started"] == here["started"] != ""
         return _moves(lambda: self.objects.get(key))
+
+
+def _epoch(key: str) -> int:
+    """Number of a claim, from its key; 0 for a name of other hands."""
+    number = key.rpartition("/")[2].split(".")[1]
+    return int(number) if number.isdecimal() else 0
 
 
 def live_processes(objects: Objects) -> list[str]:

@@ -208,7 +208,7 @@ class Program:
     def keys(self, cell: int, high: int) -> np.ndarray:
         """uint32 [2, stream, replicate] of one cell: labels of independent axes join the stream."""
         labels = self.plan.cell(cell).labels
-        suffix = "".join(f"/{labels[a]}" for a in self.plan.sweep.independent)
+        suffix = "".join(f"/{labels[a]}" for a in sorted(self.plan.sweep.independent))
         names = tuple(s.name + self._matrix(s, cell) + suffix for s in self.streams)
         sobol = self.plan.sweep.sampler == "sobol"
         replicates = self.plan.sweep.replicates

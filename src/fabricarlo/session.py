@@ -1,6 +1,7 @@
 """One process's work on one store: who may, what is there, what is missing."""
 
 import dataclasses
+import json
 import os
 import platform
 from collections.abc import Iterator
@@ -41,11 +42,13 @@ class Session:
         if not 0 <= self.share[0] < self.share[1]:
             raise SpecError([f"--process {self.share[0]}/{self.share[1]}: K must be 0 .. N - 1."])
         meta = store.meta()
-        lanes = min(tile or tile_lanes(), block)
+        lanes = tile or tile_lanes()
         # a store keeps its own block and tile, so that chunks of two runs fit together
         if meta is not None and not overwrite:
             block, lanes = meta["block"], meta["tile"]
         try:
+            if block < lanes:  # a narrower tile would have other last bits
+                raise ValueError(f"a block of {block} is less than a tile of {lanes}.")
             self.plan = Plan(sweep, block=block, tile=lanes)
         except ValueError as error:
             raise SpecError([f"--block, --tile: {error}"]) from None
@@ -127,6 +130,8 @@ class Session:
                     f"{self.store.name} was begun just now with blocks of {layout[0]}: run the "
                     "same command again."
                 )
+        if self.meta is not None and not self.meta["created"] and self.share[1] == 1:
+            self.store.objects.clear("samples")  # of another layout, if a run died laying it out
         if self.meta is None or not self.meta["created"]:
             self.store.create(self.plan, self._facts() | {"probe": self._probe(reporter)})
         elif self.meta["samples"] < self.plan.layout.samples:
@@ -148,9 +153,11 @@ class Session:
                 "grow: start without --process first."
             )
         # chunks of a short run hold whole cells: laid out anew, and the same draws come first
+        self.store.put_meta(self.plan, facts | {"created": False})
         self.store.objects.clear("_run/ledger")
         self.store.objects.clear("samples")
-        self.store.forget_consolidated(("", "histograms/"))
+        self.store.forget_consolidated(("",))
+        self.store.forget_results(self.plan)
         self.store.create(self.plan, facts)
 
     # ---- the loop
@@ -163,12 +170,13 @@ class Session:
             presence.join(self.store.name)
             try:
                 self._enter(reporter)
-                self._blocks(interrupt, reporter)
+                self._blocks(interrupt, reporter, presence)
             finally:
                 presence.leave()
 
-    def _blocks(self, interrupt: Interrupt, reporter: Reporter) -> None:
+    def _blocks(self, interrupt: Interrupt, reporter: Reporter, presence: Presence) -> None:
         done, parts = merged_parts(self.store.ledger, self.plan)
+        self.store.complete(self.plan)
         writer = SampleWriter(self.store, self.plan)
         damaged = writer.damaged(done)
         todo = [n for n in self._mine() if n not in done or n in damaged]
@@ -192,7 +200,8 @@ class Session:
             )
             return
         reporter.phase("finishing")
-        changed = finish(self.store, self.plan, parts, force=bool(todo))
+        with presence.alone("finish"):
+            changed = finish(self.store, self.plan, parts, force=bool(todo))
         for line in not_finite(self.plan, parts):
             reporter.phase(line)
         reporter.finish(f"{self.store.name} is {'finished' if changed else 'already finished'}")
@@ -208,6 +217,10 @@ def _explained(store: SweepStore) -> Iterator[None]:
     """Turn an operating system's refusal into a StoreError that says what to do."""
     try:
         yield
+    except json.JSONDecodeError as error:
+        raise StoreError(
+            f"{store.name} has damaged metadata ({error}); restore the file, or give --overwrite."
+        ) from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise StoreError(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 import zarr
+from zarr.errors import ContainsArrayError, ContainsGroupError
 
 from fabricarlo import __version__
 from fabricarlo.errors import StoreError
@@ -19,6 +21,8 @@ from fabricarlo.plan import Plan
 from fabricarlo.template import CONVENTIONS, SampleArray, create_samples, sample_arrays, write_axes
 
 PLAN = "_run/plan.json"
+MUST_HAVE = ("hash", "samples", "block", "tile", "probe", "created", "device", "versions")
+TRIES = 20  # to make what another process makes at the same moment
 
 
 class SweepStore:
@@ -49,13 +53,23 @@ class SweepStore:
             return None  # asking the store itself would make the directory
         data = self.objects.get(PLAN)
         if data is not None:
-            return json.loads(data)
+            return self._read(data)
         if folder is not None and not self._is_ours(folder):
             raise StoreError(
                 f"{folder} is not empty and holds no fabricarlo store; choose another --out, or "
                 "remove it yourself."
             )
         return None
+
+    def _read(self, data: bytes) -> dict[str, Any]:
+        try:
+            meta = json.loads(data)
+            return {name: meta[name] for name in MUST_HAVE} | meta
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                f"{self.name} has a damaged {PLAN} ({error!r}); restore it, or remove the store "
+                "and run again: the numbers will be the same."
+            ) from error
 
     def _is_ours(self, path: Path) -> bool:
         """Whether a directory is empty, or was left by a run that died before it had a plan."""
@@ -64,17 +78,28 @@ class SweepStore:
     def create(self, plan: Plan, facts: dict[str, Any]) -> None:
         """An empty store of this plan."""
         self._writable()
-        keep = plan.sweep.keep
         # The plan comes first, so that arrays never lie here without one. Nothing is deleted: of
         # several processes that start at once, or after each other's death, each writes the same.
         self.put_meta(plan, facts | {"created": False})
-        root = zarr.open_group(self.target, mode="a")
-        root.update_attributes(self._attributes(plan, facts))
-        root.require_group("_run")
-        write_axes(root, plan)
-        if keep.samples:
-            create_samples(root, plan)
+        for left in reversed(range(TRIES)):
+            try:
+                root = zarr.open_group(self.target, mode="a", use_consolidated=False)
+                root.update_attributes(self._attributes(plan, facts))
+                root.require_group("_run")
+                self.complete(plan)
+                break
+            except (ContainsArrayError, ContainsGroupError, FileNotFoundError):
+                if not left:
+                    raise
+                time.sleep(0.05)
         self.put_meta(plan, facts | {"created": True})
+
+    def complete(self, plan: Plan) -> None:
+        """Make the arrays that are missing."""
+        root = zarr.open_group(self.target, mode="r+", use_consolidated=False)
+        write_axes(root, plan)
+        if plan.sweep.keep.samples:
+            create_samples(root, plan)
 
     def put_meta(self, plan: Plan, facts: dict[str, Any]) -> None:
         """Record plan, layout and device: what a later process must agree with."""
@@ -120,7 +145,8 @@ class SweepStore:
     def grow(self, plan: Plan, facts: dict[str, Any]) -> None:
         """Make room for more samples; what is finished stays where it is."""
         self.forget_consolidated(("", "samples/", "histograms/"))
-        root = zarr.open_group(self.target, mode="r+")
+        self.forget_results(plan)
+        root = zarr.open_group(self.target, mode="r+", use_consolidated=False)
         root.update_attributes(self._attributes(plan, facts))
         if plan.sweep.keep.samples:
             kept = -(-plan.layout.samples // plan.sweep.keep.every)
@@ -129,6 +155,14 @@ class SweepStore:
                 assert isinstance(stored, zarr.Array)
                 stored.resize((*stored.shape[:-1], kept))
         self.put_meta(plan, facts | {"created": True})
+
+    def forget_results(self, plan: Plan) -> None:
+        """Remove the results of a shorter run: they are no longer those of the attributes."""
+        root = zarr.open_group(self.target, mode="r+", use_consolidated=False)
+        axes = {a.name for a in plan.axes}
+        for name in [n for n, _ in root.arrays() if n not in axes]:
+            del root[name]
+        self.objects.clear("histograms")
 
     def forget_consolidated(self, groups: Iterable[str]) -> None:
         """Drop consolidated metadata, which would hide later changes."""
@@ -145,7 +179,9 @@ class SampleWriter:
     def __init__(self, store: SweepStore, plan: Plan) -> None:
         self.plan, self.store = plan, store
         self.arrays = sample_arrays(plan) if plan.sweep.keep.samples else ()
-        group = zarr.open_group(store.target, mode="r+") if self.arrays else {}
+        group = (
+            zarr.open_group(store.target, mode="r+", use_consolidated=False) if self.arrays else {}
+        )
         self._stored: dict[str, Any] = {a.name: group[f"samples/{a.name}"] for a in self.arrays}
 
     def wanted(self, block: Block) -> list[SampleArray]:
@@ -169,7 +205,7 @@ class SampleWriter:
         """Write the chunks of a block; values [cell, sample] per variable, every sample of it."""
         keys, plain, checksums = self.keys(block), {}, {}
         for array in self.wanted(block):
-            kept = self._kept(array, block, values[array.name])
+            kept = self._kept(array, block, values[array.source])
             data = kept.tobytes()
             checksums[array.name] = google_crc32c.value(data)
             if self._is_its_own_code(array, kept):

@@ -23,6 +23,7 @@ class SampleArray:
     name: str
     axes: tuple[int, ...]  # positions of its axes among the sweep's
     is_flag: bool
+    source: str  # the quantity
 
     @property
     def dtype(self) -> str:
@@ -35,10 +36,17 @@ def sample_arrays(plan: Plan) -> tuple[SampleArray, ...]:
     everywhere = tuple(range(len(plan.axes)))
     position = {a.name: k for k, a in enumerate(plan.axes)}
     outputs = [
-        SampleArray(n, everywhere, is_flag=bool(plan.known[n].flags)) for n in plan.sweep.outputs
+        SampleArray(n, everywhere, is_flag=bool(plan.known[n].flags), source=n)
+        for n in plan.sweep.outputs
     ]
     draws = [
-        SampleArray(n, tuple(position[a] for a in plan.axes_of(n)), is_flag=False)
+        SampleArray(
+            # an axis of that name holds what lies underneath the draw
+            f"{n}_drawn" if n in position else n,
+            tuple(position[a] for a in plan.axes_of(n)),
+            is_flag=False,
+            source=n,
+        )
         for n in plan.random
         if n not in plan.sweep.outputs
     ]
@@ -127,7 +135,7 @@ def create_samples(root: zarr.Group, plan: Plan) -> None:
             chunks=(*(layout.extents[k] for k in array.axes), chunk),
             dtype=array.dtype,
             dimension_names=(*(plan.axes[k].name for k in array.axes), "sample"),
-            attributes=attributes(plan.known[array.name], **more),
+            attributes=attributes(plan.known[array.source], **more),
             fill_value=MISSING if array.is_flag else np.nan,
             compressors=compressor(keep.codec, np.dtype(array.dtype).itemsize),
         )

@@ -112,9 +112,12 @@ def number_and_unit(text: str) -> tuple[Fraction, str]:
     match = _NUMBER.match(text.strip())
     if match is None:
         raise UnitError(f"{text!r} is no number with a unit; write e.g. '1.5 us'.")
-    if not 1e-300 < (abs(float(match.group())) or 1) < 1e300:
+    value, unit = abs(float(match.group())), text.strip()[match.end() :].strip()
+    if not match.group().lower().partition("e")[0].strip("+-0._"):
+        return Fraction(0), unit  # whatever its exponent, which no fraction shall spell out
+    if not 1e-300 < value < 1e300:
         raise UnitError(f"{text!r} is too large or too small for a number")
-    return Fraction(match.group().replace("_", "")), text.strip()[match.end() :].strip()
+    return Fraction(match.group().replace("_", "")), unit
 
 
 def _refusal(text: str, symbol: str, dimension: str) -> str:

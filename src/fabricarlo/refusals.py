@@ -1,0 +1,54 @@
+"""What a plan refuses beside the spec's own rules: names that clash, and what a stage cannot do."""
+
+from collections.abc import Callable, Iterator
+
+from fabricarlo.sweep import Sweep
+
+TAKEN = ("sample", "quantile", "bound", "replicate", "rank", "samples", "histograms", "_run")
+"""Dimensions and groups of a store, which no axis may be called."""
+
+
+def wrong_names(sweep: Sweep) -> Iterator[str]:
+    """Names and sizes that a store could not hold."""
+    every = sweep.keep.every
+    if every & (every - 1) or every > 2**15:
+        yield f"keep.samples.every: {every} is not a power of two up to 32768."
+    for axis in (a.name for a in sweep.axes):
+        if axis in (*TAKEN, "design"):
+            yield f"axes.{axis}: a store has a dimension or group of that name; call it otherwise."
+        for output in sweep.outputs:
+            if axis == output:
+                yield (
+                    f"outputs: {output} is an axis, so its values are a coordinate of the store "
+                    "already; leave it out."
+                )
+            elif axis.startswith(f"{output}_"):
+                yield (
+                    f"axes.{axis}: begins with the name of the output {output}, as its statistics "
+                    "do in the store; call it otherwise."
+                )
+
+
+class _Drawn(Exception):
+    """A refusal reads a quantity that is no constant."""
+
+
+class _Constants:
+    """Stands for a record of which only the constants are known."""
+
+    def __init__(self, values: dict[str, float]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> float:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise _Drawn(name) from None
+
+
+def asked(refusal: Callable[..., str | None], known: dict[str, float], records: int) -> str | None:
+    """What a refusal says; nothing where it needs what is drawn: such samples are counted."""
+    try:
+        return refusal(*[_Constants(known)] * records)
+    except _Drawn:
+        return None
