@@ -15,6 +15,7 @@ from fabricarlo.summaries.state import Part, merge
 
 CHECKPOINT_BLOCKS = 64
 CHECKPOINT_SECONDS = 30.0
+MERGED_TOGETHER = 8
 
 
 class Loop:
@@ -36,7 +37,7 @@ class Loop:
             counted  # blocks whose summaries the ledger has: only their chunks are rewritten
         )
         self.plan: Plan = engine.plan
-        self.pending: list[tuple[Written, dict[int, Part]]] = []
+        self.pending = Pending()
         self.flushed = time.monotonic()
 
     def run(self, todo: Sequence[int]) -> None:
@@ -78,26 +79,41 @@ class Loop:
         written, parts, buffers = writing.result()
         number = self.plan.layout.number(written.chunk, written.part)
         if number not in self.counted:
-            self.pending.append((written, parts))
+            short = written.stop % self.plan.layout.samples_per_block != 0
+            self.pending.add(written, parts, short=short)
             self.reporter.advance(self.plan.layout.at(number).samples)
         overdue = time.monotonic() - self.flushed > CHECKPOINT_SECONDS
-        if len(self.pending) >= CHECKPOINT_BLOCKS or overdue:
+        if len(self.pending.blocks) >= CHECKPOINT_BLOCKS or overdue:
             self.flush()
         return buffers
 
     def flush(self) -> None:
         """Append what is pending to the ledger: from here on it is finished."""
-        if self.pending:
-            segment = segment_of(self.plan, self.pending)
-            self.writer.store.ledger.append(self.process, segment)
-        self.pending, self.flushed = [], time.monotonic()
+        if self.pending.blocks:
+            self.writer.store.ledger.append(self.process, self.pending.segment())
+        self.pending, self.flushed = Pending(), time.monotonic()
 
 
-def segment_of(plan: Plan, pending: Sequence[tuple[Written, dict[int, Part]]]) -> Segment:
-    """One segment: the summaries of whole blocks of a cell merged, short blocks on their own."""
-    groups: dict[tuple[int, int], list[Part]] = {}
-    for written, parts in pending:
-        short = written.stop % plan.layout.samples_per_block != 0
+class Pending:
+    """Finished blocks that the ledger does not name yet.
+
+    Summaries of whole blocks of a cell are merged as they come, so that memory does not grow with
+    what waits; those of short blocks stay on their own, because a longer run computes them again.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Written] = []
+        self._parts: dict[tuple[int, int], list[Part]] = {}
+
+    def add(self, written: Written, parts: dict[int, Part], *, short: bool) -> None:
+        """One more block, with the summaries of its cells."""
+        self.blocks.append(written)
         for cell, part in parts.items():
-            groups.setdefault((cell, written.stop if short else 0), []).append(part)
-    return Segment(tuple(w for w, _ in pending), {key: merge(p) for key, p in groups.items()})
+            waiting = self._parts.setdefault((cell, written.stop if short else 0), [])
+            waiting.append(part)
+            if len(waiting) == MERGED_TOGETHER:
+                waiting[:] = [merge(waiting)]
+
+    def segment(self) -> Segment:
+        """All of it, for the ledger."""
+        return Segment(tuple(self.blocks), {key: merge(p) for key, p in self._parts.items()})
