@@ -49,6 +49,22 @@ def test_what_a_store_could_not_hold_is_refused(changes, message):
         Plan(small.sweep(**{"base": ROCE, "set": {"jitter_stall": "0 s"}} | changes))
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"axes": {"fabric": ["fabric/roce-800g", [1]], "gpus": [8192]}}, "axes.fabric"),
+        ({"copula": [{"draws": ["payload_fraction", [1]], "correlation": 0.5}]}, "copula"),
+        (
+            {"copula": [{"draws": ["payload_fraction", "adapter_latency"], "correlation": 10**40}]},
+            "copula",
+        ),
+    ],
+)
+def test_lists_and_giants_where_names_and_numbers_belong(changes, message):
+    with pytest.raises(SpecError, match=message):
+        small.sweep(**changes)
+
+
 def test_a_block_below_the_tile_is_refused():
     """A narrower tile would have other last bits."""
     with pytest.raises(SpecError, match="a block of 4096 is less than a tile of 32768"):

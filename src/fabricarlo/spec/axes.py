@@ -78,7 +78,11 @@ def _preset_axis(
     name, catalog = str(key[-1]), presets()
     if name in known or name in RESERVED or not name.isidentifier():
         document.refuse(key, f"{name!r} cannot name an axis of presets; choose another word.")
-    strangers = [i for i, label in enumerate(labels) if label not in catalog]
+    strangers = [
+        index
+        for index, label in enumerate(labels)
+        if not isinstance(label, str) or label not in catalog
+    ]
     for index in strangers:
         document.refuse(
             (*key, index),

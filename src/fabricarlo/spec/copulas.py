@@ -25,7 +25,7 @@ def copulas(
             matrix = _matrix(document, (*key, "correlation"), block)
             if matrix is not None:
                 found.append(Copula(tuple(block.draws), matrix))
-        taken.update(block.draws)
+        taken.update(name for name in block.draws if isinstance(name, str))
     return tuple(found)
 
 
@@ -56,7 +56,8 @@ def _matrix(
     if any(isinstance(c, bool) or not isinstance(c, int | float) for c in cells):
         document.refuse(key, "holds something that is no number.")
         return None
-    matrix = np.array(rows, dtype=float)
+    # a whole number of YAML may be larger than any float
+    matrix = np.array([[max(-1e6, min(1e6, cell)) for cell in row] for row in rows], dtype=float)
     problem = _problem(matrix)
     if problem:
         document.refuse(key, problem)
