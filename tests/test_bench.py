@@ -155,9 +155,9 @@ def test_one_program_without_readers_does_its_work_once():
     assert work.repeated() <= 1
 
 
-@pytest.mark.parametrize(("sampler", "most"), [("sobol", 1.4), ("random", 2.0)])
+@pytest.mark.parametrize(("sampler", "most"), [("sobol", 1.3), ("random", 2.0)])
 def test_random_numbers_are_not_computed_much_more_often_than_written(sampler: str, most: float):
-    """A gate against getting worse: 2.52 and 3.00 were counted; docs/performance.md has goals."""
+    """The goals of docs/performance.md."""
     engine = engine_of(RICH, *([] if sampler == "sobol" else [f"sampler={sampler}"]))
     assert Work.of(engine, engine.plan.layout.at(0)).repeated() <= most
 

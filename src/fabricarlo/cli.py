@@ -37,7 +37,8 @@ Process = Annotated[
     ),
 ]
 BlockLanes = Annotated[
-    int, typer.Option("--block", help="Samples computed and written at once, a power of two.")
+    int | None,
+    typer.Option("--block", help="Samples computed and written at once, a power of two."),
 ]
 TileLanes = Annotated[
     int | None,
@@ -68,7 +69,7 @@ def run(
     sets: Sets = None,
     overwrite: Overwrite = False,
     process: Process = None,
-    block: BlockLanes = 2**20,
+    block: BlockLanes = None,
     tile: TileLanes = None,
     json: Json = False,
 ) -> None:

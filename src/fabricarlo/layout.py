@@ -11,6 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+BLOCK = 2**20
+"""Lanes of a block where nobody asks for another size: chunks of 4 MiB."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Block:

@@ -12,8 +12,9 @@ from fabric_kernels.catalogue import DIMENSIONS, REFUSALS
 from fabric_kernels.model import Model
 from fabric_kernels.quantity import Quantity, quantities
 from fabricarlo.errors import SpecError
-from fabricarlo.layout import Layout
+from fabricarlo.layout import BLOCK, Layout
 from fabricarlo.refusals import asked, wrong_names
+from fabricarlo.sampling.addresses import RULE
 from fabricarlo.spec import resolved
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
 from fabricarlo.variants import (
@@ -28,8 +29,6 @@ from fabricarlo.variants import (
 )
 from fabricarlo.written.names import declared
 
-ADDRESS_VERSION = 1
-
 
 class Plan:
     """A sweep with its grid, variants and streams.
@@ -37,7 +36,7 @@ class Plan:
     Raises SpecError for a quantity without a value, or a cell that no model allows.
     """
 
-    def __init__(self, sweep: Sweep, *, block: int = 2**20, tile: int = 2**15) -> None:
+    def __init__(self, sweep: Sweep, *, block: int = BLOCK, tile: int = 2**15) -> None:
         self.sweep = sweep
         self.axes = self._axes()
         self.layout = Layout(
@@ -255,7 +254,7 @@ class Plan:
     def content(self) -> dict[str, Any]:
         """What the hash stands for."""
         return {
-            "address": ADDRESS_VERSION,
+            "address": RULE,
             "sweep": resolved(self.sweep),
             "outputs": self.sweep.outputs,
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import jax
 
 from fabricarlo.interrupt import Interrupt
+from fabricarlo.layout import BLOCK
 from fabricarlo.progress import Reporter, Silent
 from fabricarlo.reading import open as open_tree
 from fabricarlo.session import Session
@@ -17,8 +18,6 @@ from fabricarlo.sweep import Sweep
 if TYPE_CHECKING:
     import xarray as xr
 
-BLOCK = 2**20
-
 
 def run(
     spec: str | Path | Sweep,
@@ -27,7 +26,7 @@ def run(
     overrides: Sequence[str] = (),
     overwrite: bool = False,
     process: tuple[int, int] | None = None,
-    block: int = BLOCK,
+    block: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
     reporter: Reporter | None = None,
@@ -35,9 +34,9 @@ def run(
     """Run a sweep, or go on with one, and return its DataTree (`/`, `/samples`, `/histograms`).
 
     `spec` is a path, YAML text or a Sweep; `out` a directory, None for memory. `process` (K, N)
-    takes the K-th of N shares of the blocks. `block` is the lanes of a block, a power of two; the
-    numbers do not depend on it, nor on `devices`. `tile` is the lanes of the one compiled shape,
-    also a power of two, by default what suits the device; a store keeps its own.
+    takes the K-th of N shares of the blocks. `block` is the lanes of a block, a power of two, by
+    default 2^20; the numbers do not depend on it, nor on `devices`. `tile` is the lanes of the one
+    compiled shape, also a power of two, by default what suits the device; a store keeps its own.
 
     Raises SpecError for bad input, StoreError for a store that is another sweep's or is held by a
     live process, Interrupted after a signal. What was finished before is kept in every case.
@@ -46,7 +45,9 @@ def run(
     store = SweepStore(out)
     reporter = reporter or Silent()
     found = list(devices or jax.local_devices())
-    session = Session(sweep, store, process, block, found, tile, overwrite=overwrite)
+    session = Session(
+        sweep, store, process, BLOCK if block is None else block, found, tile, overwrite=overwrite
+    )
     session.prepare()
     with Interrupt().listening() as interrupt:
         session.work(interrupt, reporter)

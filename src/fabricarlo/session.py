@@ -42,7 +42,7 @@ class Session:
         if not 0 <= self.share[0] < self.share[1]:
             raise SpecError([f"--process {self.share[0]}/{self.share[1]}: K must be 0 .. N - 1."])
         meta = store.meta()
-        lanes = tile or tile_lanes()
+        lanes = tile_lanes() if tile is None else tile
         # a store keeps its own block and tile, so that chunks of two runs fit together
         if meta is not None and not overwrite:
             block, lanes = meta["block"], meta["tile"]
