@@ -23,7 +23,8 @@ from fabricarlo.loop import Loop
 from fabricarlo.plan import Plan
 from fabricarlo.program import Program
 from fabricarlo.progress import Silent
-from fabricarlo.store import SampleWriter, SweepStore
+from fabricarlo.samples import SampleWriter
+from fabricarlo.store import SweepStore
 
 SPEC = Path(__file__).resolve().parents[1] / "sweeps" / "first_look.yaml"
 LIGHT = Path(__file__).resolve().parent / "light.yaml"

@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from fabric_kernels.catalogue import ANSWERS
-from fabric_kernels.quantity import quantities
+from fabric_kernels.operation import Operation
+from fabric_kernels.operation.gradients import Replicated
+from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Tree
+from fabric_kernels.quantity import has_structure, quantities
 from fabric_kernels.uniform import Uniform
+from fabric_kernels.workload import Message, Workload
 
 
 def precision(dtype: DTypeLike) -> AbstractContextManager[None]:
@@ -20,13 +24,34 @@ def precision(dtype: DTypeLike) -> AbstractContextManager[None]:
     return jax.enable_x64(np.dtype(dtype) == np.float64)
 
 
+PATH: Mapping[str, float] = dict.fromkeys(
+    (
+        "longest_hop_latency", "switch_hops", "path_length", "network_switches", "network_links",
+        "bisection_fraction",
+    ),
+    1.0,
+)  # fmt: skip
+"""Numbers of a path for answers that only look at its rate and its hops."""
+
+
 def record_of(kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> Any:
-    """A record of lanes from numbers by name; a quantity without a number takes its default."""
-    values = {}
+    """A record of lanes from numbers by name; a quantity without a number takes its default.
+
+    A workload has one message, its payload over its data-parallel ranks, which stand
+    tensor_parallel apart; traffic is none; an operation is the all-reduce.
+    """
+    if kind is Operation:
+        return Replicated()
+    values: dict[str, Any] = {}
     for name, declared in quantities(kind).items():
         value = given.get(name, declared.default)
         assert value is not None, f"{kind.__name__}.{name} has no default: give a number"
         values[name] = jnp.asarray(value, dtype)
+    if kind is Workload:
+        one, apart = jnp.ones((), dtype), jnp.asarray(given.get("tensor_parallel", 1), dtype)
+        values["messages"] = (Message(one, one, apart),)
+    elif has_structure(kind):
+        values["traffic"] = ()
     return kind(**values)
 
 
@@ -74,6 +99,46 @@ def answer(
     parameter; every other parameter is built from `given`. Lanes are padded to few sizes, so that
     a test file compiles an answer once or twice.
     """
+    made = answered(question, name, given, uniforms=uniforms, records=records, dtype=dtype)
+    return {f: np.asarray(getattr(made, f)) for f in quantities(type(made))}
+
+
+def messages_of(made: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Messages across the fabric of one group in a step, and their bytes, of a record's traffic."""
+    counted, carried = np.zeros(()), np.zeros(())
+    for traffic in made.traffic:
+        for pattern in traffic.patterns:
+            messages = _messages(pattern) * pattern.repeats
+            counted = counted + messages
+            carried = carried + messages * pattern.payload
+    return counted, carried
+
+
+def _messages(pattern: Pattern) -> Any:
+    match pattern:
+        case Ring():
+            return pattern.steps * pattern.ranks * pattern.parallel
+        case Tree():
+            edges = (pattern.ranks - 1) * pattern.legs * pattern.trees
+            return edges * pattern.chunks * pattern.parallel
+        case Doubling():
+            return pattern.levels * pattern.ranks * pattern.parallel
+        case Barrier():
+            return pattern.messages * pattern.rounds
+        case Line():
+            return pattern.hops
+
+
+def answered(
+    question: str,
+    name: str,
+    given: Mapping[str, ArrayLike],
+    *,
+    uniforms: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+    records: Mapping[str, Any] | None = None,
+    dtype: DTypeLike = np.float64,
+) -> Any:
+    """The record that one answer gives, structures included, as NumPy arrays; see `answer`."""
     stage = ANSWERS[question][name]
     with precision(dtype):
         arguments = _arguments(stage, given, uniforms or {}, records or {}, dtype)
@@ -86,5 +151,4 @@ def answer(
             return jnp.asarray(np.pad(flat, padding, mode="edge"))
 
         made = jax.jit(stage)(**jax.tree.map(padded, arguments))
-        fields = quantities(type(made))
-        return {f: np.asarray(getattr(made, f))[:lanes].reshape(shape) for f in fields}
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[:lanes].reshape(shape), made)

@@ -17,7 +17,7 @@ CEILING = 300
 ENGINE = (
     # each line may import the lines above it, and the kernels
     {"analysis", "errors", "interrupt", "layout", "progress", "sampling", "summaries", "units"},
-    {"objects", "report"},
+    {"nccl_tests", "objects", "report"},
     {"laws", "ledger", "presence"},
     {"reading", "sweep"},
     {"refusals", "variants", "written"},
@@ -30,7 +30,7 @@ ENGINE = (
     {"loop", "verify"},
     {"session"},
     {"running"},
-    {"check", "launch", "listing", "show"},
+    {"check", "launch", "listing", "show", "validation"},
     {"cli"},
     {"__main__"},
 )
@@ -54,6 +54,8 @@ THIRD_PARTIES = {
     "fabricarlo.store": {"google_crc32c", "numpy", "xarray", "zarr"},
     "fabricarlo.reading": {"numpy", "xarray", "zarr"},
     "fabricarlo.analysis": {"numpy", "scipy", "xarray"},
+    "fabricarlo.nccl_tests": set(),
+    "fabricarlo.validation": {"jax", "numpy", "rich", "scipy"},
     "fabricarlo.cli": {"rich", "typer"},
 }
 

@@ -3,13 +3,38 @@
 from collections.abc import Callable
 from typing import Any
 
-from fabric_kernels.collective.hierarchical import hierarchical
+from fabric_kernels.collective.across import switch_refusal
+from fabric_kernels.collective.all_to_all import direct, pairwise
+from fabric_kernels.collective.auto import auto
+from fabric_kernels.collective.hierarchical import (
+    hierarchical,
+    hierarchical_halving_doubling,
+    hierarchical_tree,
+    nvls,
+    nvls_sharp,
+    nvls_sharp_refusal,
+    nvls_tree,
+    sharp,
+)
+from fabric_kernels.collective.inside import nvls_refusal
 from fabric_kernels.collective.ring import ring
 from fabric_kernels.collective.seed_document import seed_document, seed_document_as_written
+from fabric_kernels.collective.tree import double_binary_tree, recursive_halving_doubling
+from fabric_kernels.congestion.credits import credits, credits_refusal
+from fabric_kernels.congestion.dcqcn import buffer_refusal, dcqcn, dcqcn_refusal
+from fabric_kernels.congestion.dcqcn_fluid import dcqcn_fluid
+from fabric_kernels.congestion.dctcp import dctcp
+from fabric_kernels.congestion.dctcp_fluid import dctcp_fluid
 from fabric_kernels.congestion.none import none
+from fabric_kernels.congestion.pfc import pfc
+from fabric_kernels.congestion.spray_trimming import spray_trimming
 from fabric_kernels.cooling.air import air
-from fabric_kernels.cooling.single_phase import single_phase
+from fabric_kernels.cooling.single_phase import flow_refusal, single_phase
+from fabric_kernels.cooling.two_phase import two_phase
 from fabric_kernels.exchange.additive import additive
+from fabric_kernels.expert import all_to_alls as expert
+from fabric_kernels.expert.none import none as no_experts
+from fabric_kernels.incast.traffic import traffic
 from fabric_kernels.jitter.barrier import barrier
 from fabric_kernels.loss.go_back_n import go_back_n
 from fabric_kernels.loss.link_retry import link_retry
@@ -20,20 +45,86 @@ from fabric_kernels.noise.lognormal import lognormal
 from fabric_kernels.noise.normal import normal
 from fabric_kernels.noise.spikes import spikes
 from fabric_kernels.noise.weibull import weibull
+from fabric_kernels.operation.gradients import replicated, zero_1, zero_3
+from fabric_kernels.operation.single import (
+    all_gather,
+    all_to_all,
+    point_to_point,
+    reduce_scatter,
+)
 from fabric_kernels.path.fat_tree import fat_tree, fat_tree_refusal
+from fabric_kernels.path.multi_plane import multi_plane, multi_plane_refusal
+from fabric_kernels.path.rail_optimised import rail_optimised, rail_optimised_refusal
+from fabric_kernels.pipeline.none import none as no_pipeline
+from fabric_kernels.pipeline.none import none_refusal as no_pipeline_refusal
+from fabric_kernels.pipeline.one_forward_one_backward import one_forward_one_backward
+from fabric_kernels.placement.packed import packed
+from fabric_kernels.placement.scattered import scattered
+from fabric_kernels.placement.worst import worst
 from fabric_kernels.power.rack import rack
+from fabric_kernels.routing.adaptive import adaptive
+from fabric_kernels.routing.ecmp import ecmp
+from fabric_kernels.routing.spraying import spraying
+from fabric_kernels.step.overlapped import overlapped, overlapped_refusal
 from fabric_kernels.step.synchronous import synchronous
+from fabric_kernels.tensor.all_reduces import ring_reduced, switch_reduced
 from fabric_kernels.workload.dense import dense, dense_refusal
+from fabric_kernels.workload.mixture_of_experts import (
+    mixture_of_experts,
+    mixture_of_experts_refusal,
+)
 
 ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
-    "workload": {"dense": dense},
-    "path": {"fat_tree": fat_tree},
-    "congestion": {"none": none},
+    "workload": {"dense": dense, "mixture_of_experts": mixture_of_experts},
+    "operation": {
+        "replicated": replicated,
+        "zero_1": zero_1,
+        "zero_3": zero_3,
+        "reduce_scatter": reduce_scatter,
+        "all_gather": all_gather,
+        "all_to_all": all_to_all,
+        "point_to_point": point_to_point,
+    },
+    "placement": {"worst": worst, "packed": packed, "scattered": scattered},
+    "routing": {"adaptive": adaptive, "ecmp": ecmp, "spraying": spraying},
+    "path": {
+        "fat_tree": fat_tree,
+        "rail_optimised": rail_optimised,
+        "multi_plane": multi_plane,
+    },
+    "incast": {"traffic": traffic},
+    "congestion": {
+        "none": none,
+        "dcqcn": dcqcn,
+        "dcqcn_fluid": dcqcn_fluid,
+        "dctcp": dctcp,
+        "dctcp_fluid": dctcp_fluid,
+        "pfc": pfc,
+        "credits": credits,
+        "spray_trimming": spray_trimming,
+    },
     "collective": {
         "hierarchical": hierarchical,
         "ring": ring,
+        "double_binary_tree": double_binary_tree,
+        "recursive_halving_doubling": recursive_halving_doubling,
+        "hierarchical_tree": hierarchical_tree,
+        "hierarchical_halving_doubling": hierarchical_halving_doubling,
+        "nvls": nvls,
+        "nvls_tree": nvls_tree,
+        "sharp": sharp,
+        "nvls_sharp": nvls_sharp,
+        "direct": direct,
+        "pairwise": pairwise,
+        "auto": auto,
         "seed_document": seed_document,
         "seed_document_as_written": seed_document_as_written,
+    },
+    "tensor": {"ring_reduced": ring_reduced, "switch_reduced": switch_reduced},
+    "expert": {"none": no_experts, "direct": expert.direct, "relayed": expert.relayed},
+    "pipeline": {
+        "one_forward_one_backward": one_forward_one_backward,
+        "none": no_pipeline,
     },
     "noise": {
         "lognormal": lognormal,
@@ -47,15 +138,33 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
     "jitter": {"barrier": barrier},
     "loss": {"go_back_n": go_back_n, "link_retry": link_retry},
     "exchange": {"additive": additive},
-    "cooling": {"single_phase": single_phase, "air": air},
+    "cooling": {"single_phase": single_phase, "air": air, "two_phase": two_phase},
     "power": {"rack": rack},
-    "step": {"synchronous": synchronous},
+    "step": {"synchronous": synchronous, "overlapped": overlapped},
 }
 """For every question its answers by name; the first is the default."""
 
 REFUSALS: dict[Callable[..., Any], Callable[..., str | None]] = {
     dense: dense_refusal,
+    mixture_of_experts: mixture_of_experts_refusal,
+    no_pipeline: no_pipeline_refusal,
+    overlapped: overlapped_refusal,
+    nvls: nvls_refusal,
+    nvls_tree: nvls_refusal,
+    nvls_sharp: nvls_sharp_refusal,
+    sharp: switch_refusal,
+    switch_reduced: nvls_refusal,
     fat_tree: fat_tree_refusal,
+    rail_optimised: rail_optimised_refusal,
+    multi_plane: multi_plane_refusal,
+    single_phase: flow_refusal,
+    dcqcn: dcqcn_refusal,
+    dcqcn_fluid: dcqcn_refusal,
+    dctcp: buffer_refusal,
+    dctcp_fluid: buffer_refusal,
+    pfc: buffer_refusal,
+    spray_trimming: buffer_refusal,
+    credits: credits_refusal,
 }
 """Answer -> why it cannot answer for these numbers. A refusal takes the records of its
 annotations, filled with plain numbers, and returns None or a message that says what to do."""
@@ -65,5 +174,13 @@ DIMENSIONS: dict[str, int] = {
     "loss.data.lost": 62,
     "loss.data.timed_out": 61,
     "cooling.slowest": 60,
+    "routing.collisions": 59,
+    "cooling.bad_part": 48,
+    "jitter.expert.slowest": 58,
+    "jitter.pipeline.slowest": 57,
+    "loss.expert.lost": 56,
+    "loss.expert.timed_out": 55,
+    "loss.pipeline.lost": 54,
+    "loss.pipeline.timed_out": 53,
 }
 """Sobol' dimension of every stage slot. Append downwards; a number is never used again."""

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.quantity import Quantity, quantities
-from fabric_kernels.uniform import DeepUniform, Uniform
+from fabric_kernels.quantity import Quantity, has_structure, quantities
+from fabric_kernels.uniform import DeepUniform, Uniform, WideUniform
 
 
 class ModelError(TypeError):
@@ -25,10 +25,11 @@ class ModelError(TypeError):
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """One uniform that a stage draws for every sample."""
+    """One uniform that a stage draws for every sample, or as many as it likes."""
 
     stream: str
     deep: bool
+    wide: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +51,12 @@ class Stage:
         for name, hint in hints.items():
             if get_origin(hint) is Annotated:
                 kind, slot = get_args(hint)
-                slots[name] = Slot(f"{question}.{slot}", deep=issubclass(kind, DeepUniform))
-            elif hint is Uniform or hint is DeepUniform:
+                slots[name] = Slot(
+                    f"{question}.{slot}",
+                    deep=issubclass(kind, DeepUniform),
+                    wide=issubclass(kind, WideUniform),
+                )
+            elif hint in (Uniform, DeepUniform, WideUniform):
                 raise ModelError(
                     f'{function.__name__}({name}): name the slot: Annotated[Uniform, "slot"].'
                 )
@@ -68,6 +73,19 @@ class Stage:
 def question_of(record: type) -> str:
     """The question a record answers: the folder that declares it."""
     return record.__module__.rpartition(".")[2]
+
+
+class _Repeated(WideUniform):
+    """Stands for a wide slot while a model is only read."""
+
+    def __init__(self, u: Uniform) -> None:
+        self._uniform = u
+
+    def at(self, number: Array) -> Uniform:
+        """The same uniform for every number, in the shape of the answer."""
+        shape = jnp.broadcast_shapes(number.shape, self._uniform.distance.shape)
+        upper, distance = self._uniform
+        return Uniform(jnp.broadcast_to(upper, shape), jnp.broadcast_to(distance, shape))
 
 
 class Model:
@@ -129,7 +147,7 @@ class Model:
                 return
             seen.add(record)
             fields = quantities(record)
-            if fields and given.issuperset(fields):
+            if fields and given.issuperset(fields) and not has_structure(record):
                 return
             for needed in self.stages[record].needs.values():
                 visit(needed)
@@ -150,33 +168,44 @@ class Model:
         return [n for r in records if r not in self.stages for n in quantities(r)]
 
     def used(self, outputs: Iterable[str], given: Iterable[str] = ()) -> set[str]:
-        """The inputs and replaced quantities that these outputs really read.
+        """The inputs, replaced quantities and streams that these outputs really read.
 
         A stage needs whole records; this traces it and follows the arithmetic back.
         """
         outputs, given = list(outputs), tuple(given)
         names = [*dict.fromkeys((*self.needed(outputs, given), *given))]
-        number = jax.ShapeDtypeStruct((), jnp.float32)
-        uniform: Any = Uniform(jax.ShapeDtypeStruct((), jnp.bool), number)  # pyright: ignore
-        streams = [slot.stream for slot in self.slots(outputs, given)]
+        slots = [s for stage in self.traced(outputs, given) for s in stage.slots.values()]
+        number = jax.ShapeDtypeStruct((1, 1), jnp.float32)
+        uniform: Any = Uniform(jax.ShapeDtypeStruct((1, 1), jnp.bool), number)  # pyright: ignore
 
         def flat(values: list[Array], uniforms: list[Uniform]) -> dict[str, Array]:
-            named = dict(zip(streams, uniforms, strict=True))
+            named: dict[str, Any] = {}
+            for slot, u in zip(slots, uniforms, strict=True):
+                named[slot.stream] = _Repeated(u) if slot.wide else u
             return self(dict(zip(names, values, strict=True)), named, outputs)
 
-        traced = jax.make_jaxpr(flat)([number] * len(names), [uniform] * len(streams)).jaxpr
+        traced = jax.make_jaxpr(flat)([number] * len(names), [uniform] * len(slots)).jaxpr
         live = {v for v in traced.outvars if not hasattr(v, "val")}
         for equation in reversed(traced.eqns):
             if not live.isdisjoint(equation.outvars):
                 live.update(v for v in equation.invars if not hasattr(v, "val"))
-        return {n for n, v in zip(names, traced.invars, strict=False) if v in live}
+        read = [n for n, v in zip(names, traced.invars, strict=False) if v in live]
+        pairs = zip(traced.invars[len(names) :: 2], traced.invars[len(names) + 1 :: 2], strict=True)
+        drawn = [s.stream for s, p in zip(slots, pairs, strict=True) if not live.isdisjoint(p)]
+        return {*read, *drawn}
 
     def slots(self, outputs: Iterable[str], given: Iterable[str] = ()) -> list[Slot]:
-        """The uniforms drawn for these outputs."""
-        return [slot for s in self.traced(outputs, given) for slot in s.slots.values()]
+        """The uniforms drawn for these outputs: those of exchanges that a model lacks are not."""
+        outputs, given = list(outputs), tuple(given)
+        used = self.used(outputs, given)
+        slots = [s for stage in self.traced(outputs, given) for s in stage.slots.values()]
+        return [s for s in slots if s.stream in used]
 
     def __call__(
-        self, given: Mapping[str, Array], uniforms: Mapping[str, Uniform], outputs: Iterable[str]
+        self,
+        given: Mapping[str, Array],
+        uniforms: Mapping[str, Uniform | WideUniform],
+        outputs: Iterable[str],
     ) -> dict[str, Array]:
         """Evaluate `outputs`; every array has the shape of the lanes, kernels are elementwise.
 
@@ -197,7 +226,8 @@ class Model:
 
         for stage in self.traced(outputs, given):
             arguments = {p: recall(r) for p, r in stage.needs.items()}
-            arguments |= {p: uniforms[s.stream] for p, s in stage.slots.items()}
+            # a slot that nothing reads may be missing
+            arguments |= {p: uniforms.get(s.stream) for p, s in stage.slots.items()}
             answer = stage.function(**arguments)
             replaced = {n: given[n] for n in quantities(stage.answers) if n in given}
             known[stage.answers] = dataclasses.replace(answer, **replaced) if replaced else answer

@@ -45,16 +45,27 @@ def quantity(
     return dataclasses.field(metadata={"quantity": declared})
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(quantity,))
+def structure() -> Any:
+    """Declare a field that tells later stages how something is built: no number to be asked for.
+
+    A pytree whose shape is known when a model is built. A sweep cannot give it, so the stage that
+    answers a record with such a field always runs.
+    """
+    return dataclasses.field(metadata={"structure": True})
+
+
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(quantity, structure)
+)
 def record(cls: type[_Record]) -> type[_Record]:
-    """Make cls a frozen dataclass that JAX sees as a pytree; every field must be a quantity.
+    """Make cls a frozen dataclass that JAX sees as a pytree; a field is a quantity or a structure.
 
     Raises TypeError for a field without unit and meaning.
     """
     made: Any = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
     fields = dataclasses.fields(made)
     for field in fields:
-        if "quantity" not in field.metadata:
+        if not field.metadata.keys() & {"quantity", "structure"}:
             raise TypeError(
                 f"{cls.__name__}.{field.name} has no unit: declare it with quantity(unit, meaning)."
             )
@@ -71,4 +82,11 @@ def quantities(cls: type) -> dict[str, Quantity]:
     return {
         f.name: dataclasses.replace(f.metadata["quantity"], name=f.name)
         for f in dataclasses.fields(cls)
+        if "quantity" in f.metadata
     }
+
+
+def has_structure(cls: type) -> bool:
+    """Whether a record has a field that no number stands for."""
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return any("structure" in f.metadata for f in fields)

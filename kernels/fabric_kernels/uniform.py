@@ -1,5 +1,6 @@
 """One uniform number, kept so that neither tail is lost in float32."""
 
+import abc
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -27,3 +28,19 @@ class Uniform(NamedTuple):
 
 class DeepUniform(Uniform):
     """A uniform of 63 bits instead of 31: the distance goes down to 2^-65, not 2^-33."""
+
+
+class WideUniform(abc.ABC):
+    """As many independent uniforms a sample as a stage asks for, made where they are used.
+
+    A stage annotates a parameter with ``Annotated[WideUniform, "slot"]`` and calls `at` inside its
+    own loop, so that a simulation of single events holds no more of them than it needs at once.
+    """
+
+    @abc.abstractmethod
+    def at(self, number: Array) -> Uniform:
+        """The uniforms of this number (uint32, below 2^32) of every sample.
+
+        `number` has axes of its own before those of the samples, with 1 in place of theirs:
+        shape [N, 1, 1] gives uniforms [N, replicate, column].
+        """

@@ -60,7 +60,7 @@ def _streams(plan: Plan) -> Table:
         table.add_column(heading)
     sobol = plan.sweep.sampler == "sobol"
     for stream in plan.streams.values():
-        where = str(stream.dimension) if sobol else "-"
+        where = str(stream.dimension) if sobol and stream.dimension is not None else "-"
         where += f", B: {stream.second}" if stream.second is not None and sobol else ""
         table.add_row(stream.name, where, "63" if stream.deep else "31")
     return table
@@ -76,8 +76,14 @@ def remarks(plan: Plan) -> list[str]:
         f"{'replaced':<10} {n}: the spec's value stands for what a stage would compute"
         for n in replaced
     ]
-    unused = ", ".join(n for n in named if n not in used)
+    idle = {n for v in plan.variants for n in v.replaced} - _read(plan)
+    unused = ", ".join(n for n in named if n not in used or n in idle)
     return lines + ([f"{'unused':<10} {unused}: no output depends on it"] if unused else [])
+
+
+def _read(plan: Plan) -> set[str]:
+    """Replaced quantities that an output really depends on."""
+    return {n for v in plan.variants for n in (*v.model.used(v.outputs, v.replaced), *v.outputs)}
 
 
 def estimated_seconds(plan: Plan, total: int) -> float:

@@ -112,6 +112,30 @@ def show(
     show_store(store, output or [])
 
 
+@app.command()
+def validate(
+    tables: Annotated[list[Path], typer.Argument(metavar="TABLE...", help="Tables (CSV).")],
+    json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per table, a line each, every row.")
+    ] = False,
+    every_row: Annotated[bool, typer.Option("--all", help="Print every row.")] = False,
+) -> None:
+    """Run the kernels on reference tables; exit code 1 where a criterion does not hold."""
+    from fabricarlo.validation.kinds import chosen
+    from fabricarlo.validation.shown import machine_form, print_report
+
+    passed = True
+    for table, kind in chosen(tables):
+        report = kind.validate(table)
+        passed = passed and report.passed
+        if json:
+            typer.echo(machine_form(report))
+        else:
+            print_report(report, every_row=every_row)
+    if not passed:
+        raise typer.Exit(1)
+
+
 @app.command(name="list")
 def list_(
     what: Annotated[
@@ -158,7 +182,8 @@ def _share(text: str | None) -> tuple[int, int] | None:
 def main() -> None:
     """Entry point: prints an explained error without a traceback, and sets the exit code."""
     try:
-        app(standalone_mode=False)
+        if code := app(standalone_mode=False):  # what a command ends with by typer.Exit
+            sys.exit(code)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except FabricarloError as error:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fabric_kernels.uniform import WideUniform
 from fabricarlo.layout import Block, Columns
 from fabricarlo.plan import Plan
 from fabricarlo.program import Program
@@ -75,7 +76,22 @@ class Engine:
         index = jax.device_put((columns.index & 0xFFFFFFFF).astype(np.uint32), device)
         points, deep = self._points(program, index, keys, dimensions)
         draws, uniforms = program.draw(points, deep, numbers, self._tables(program, device), rows)
-        return program.evaluate(numbers, draws, uniforms), draws
+        wide = self._wide(program, ids, block, index)
+        return program.evaluate(numbers, draws, uniforms | wide), draws
+
+    def _wide(
+        self, program: Program, cells: tuple[int, ...], block: Block, index: Array
+    ) -> dict[str, WideUniform]:
+        """Wide slots, which count samples whatever the sampler does."""
+        if not program.variant.wide:
+            return {}
+        stride = self.plan.sweep.replicates
+        lane = jnp.arange(stride, dtype=jnp.uint32)[:, None]
+        sample = index[None, :] * jnp.uint32(stride) + lane
+        distinct, where = np.unique(cells, return_inverse=True)
+        high = block.start >> 32
+        keys = np.stack([program.wide_keys(int(c), high) for c in distinct], -1)[..., where]
+        return program.wide(sample, jax.device_put(keys))
 
     def _points(
         self, program: Program, index: Array, keys: Array, dimensions: np.ndarray

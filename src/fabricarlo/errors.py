@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 
 class FabricarloError(Exception):
-    """Base of the errors that are printed as they are."""
+    """Base of the errors that are printed as they are; `exit_code` is the command's."""
+
+    exit_code = 2
 
 
 class SpecError(FabricarloError):
@@ -25,3 +27,10 @@ class StoreError(FabricarloError):
     def __init__(self, message: str, *, resumable: bool = False) -> None:
         super().__init__(message)
         self.resumable = resumable
+        self.exit_code = 1 if resumable else 2
+
+
+class BlocksFailed(FabricarloError):
+    """A sweep whose other blocks are finished, while some could not be computed."""
+
+    exit_code = 3

@@ -121,6 +121,14 @@ class Layout:
         """Cells of the grid."""
         return math.prod(self.shape)
 
+    def cells_of(self, chunks: np.ndarray) -> np.ndarray:
+        """The number of cells of every one of these chunks."""
+        cells = np.ones(len(chunks), np.int64)
+        where = np.unravel_index(chunks, self.chunks) if self.chunks else ()
+        for k, extent, size in zip(where, self.extents, self.shape, strict=True):
+            cells *= np.minimum(extent, size - k * extent)
+        return cells
+
     def number(self, chunk: int, part: int) -> int:
         """The number of a block in this layout; -1 where it has no such block."""
         inside = chunk < math.prod(self.chunks) and part < self.blocks_per_cell

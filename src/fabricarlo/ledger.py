@@ -4,66 +4,16 @@ A segment is written after the data it names. It holds the blocks, the checksum 
 the summaries of those blocks, so that nothing is counted twice and nothing finished is lost.
 """
 
-import dataclasses
-import io
-import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+import itertools
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-
+from fabricarlo.compaction import LARGE, Row, cut
 from fabricarlo.objects import Objects
-from fabricarlo.summaries.state import Part
-from fabricarlo.summaries.wire import from_bytes, to_bytes
+from fabricarlo.records import FIRST, Damaged, Gone, Record
+from fabricarlo.segment import Checks, Entry, Segment, encode
 
 PREFIX = "_run/ledger/"
-
-
-@dataclasses.dataclass(frozen=True)
-class Written:
-    """One finished block."""
-
-    chunk: int  # its cells and its part of their samples: names that a longer run keeps
-    part: int
-    stop: int  # one past its last sample: a later, longer run sees that the block was short
-    checksums: dict[str, int]  # variable -> CRC-32C of the decoded chunk
-    sizes: dict[str, int | None]  # variable -> bytes of the stored chunk
-
-
-@dataclasses.dataclass(frozen=True)
-class Segment:
-    """Some finished blocks, and the summaries of exactly these."""
-
-    blocks: tuple[Written, ...]
-    parts: dict[tuple[int, int], Part]  # (cell, stop if the block was short else 0) -> summary
-
-
-def encode(segment: Segment) -> bytes:
-    """A segment as the bytes of an .npz archive, whose entries carry their own checksums."""
-    head = {
-        "blocks": [dataclasses.asdict(b) for b in segment.blocks],
-        "parts": [list(key) for key in segment.parts],
-    }
-    parts = enumerate(segment.parts.values())
-    arrays: dict[str, Any] = {f"part{k}": _bytes(to_bytes(p)) for k, p in parts}
-    out = io.BytesIO()
-    np.savez(out, head=_bytes(json.dumps(head).encode()), **arrays)
-    return out.getvalue()
-
-
-def decode(data: bytes) -> Segment:
-    """The inverse of `encode`. Raises ValueError (or zipfile's errors) for damaged bytes."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        head = json.loads(archive["head"].tobytes())
-        parts = {
-            (int(cell), int(stop)): from_bytes(archive[f"part{k}"].tobytes())
-            for k, (cell, stop) in enumerate(head["parts"])
-        }
-    return Segment(tuple(Written(**b) for b in head["blocks"]), parts)
-
-
-def _bytes(data: bytes) -> np.ndarray:
-    return np.frombuffer(data, np.uint8)
+MANY = 16  # small segments of one process that are merged
 
 
 class Ledger:
@@ -71,29 +21,70 @@ class Ledger:
 
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
+        self.damaged: dict[str, str] = {}  # key -> reason, of segments that count as not written
+        self._segments: dict[str, Segment] = {}
+        self._mine: dict[str, list[tuple[str, int]]] = {}  # process -> small segments, their sizes
+        self._numbers = itertools.count()
 
-    def append(self, process: str, segment: Segment) -> None:
-        """Write the next segment of a process."""
-        taken = {k.removeprefix(PREFIX) for k in self.objects.keys(PREFIX)}
-        number = sum(name.startswith(f"{process}-") for name in taken)
-        while (name := f"{process}-{number:08d}.npz") in taken:
-            number += 1
-        self.objects.put(PREFIX + name, encode(segment))
+    def append(self, process: str, entries: Sequence[Entry], checks: Checks) -> str:
+        """Write the next segment of a process, whose name nobody else has; its key."""
+        taken = self.objects.keys(PREFIX) if process not in self._mine else []
+        mine = self._mine.setdefault(process, [])
+        while (key := f"{PREFIX}{process}-{next(self._numbers):08d}") in taken:
+            pass
+        data = encode(entries, checks)
+        self.objects.put(key, data)
+        if len(data) < LARGE:
+            mine.append((key, len(data)))
+        return key
 
-    def segments(self) -> Iterator[tuple[str, Segment]]:
-        """Key and content of every readable segment; a damaged one counts as not written."""
-        for key in self.objects.keys(PREFIX):
-            data = self.objects.get(key)
-            if data is None:
-                continue
-            try:
-                yield key, decode(data)
-            except Exception:  # whatever a damaged archive raises: its blocks are computed again
-                continue
+    def tidy(self, process: str) -> None:
+        """Merge what a process appended, where it is many small segments."""
+        mine = self._mine.get(process, [])
+        if len(mine) < MANY:
+            return
+        keys = [key for key, _ in mine]
+        mine.clear()
+        found = [s for s in self.segments() if s.key in keys]
+        rows = [(s, row) for s in found for row in s.entries]
+        self.replace(process, rows, [s.key for s in found])
 
-    def compact(self, segments: Iterable[tuple[str, Segment]], merged: Segment) -> None:
-        """Replace segments by one; the new one is written first."""
-        keys = [key for key, _ in segments]
-        self.append("compact", merged)
-        for key in keys:
-            self.objects.delete(key)
+    def segments(self) -> list[Segment]:
+        """Every readable segment; a damaged one counts as not written."""
+        while True:
+            keys = self.objects.keys(PREFIX)
+            fresh = [k for k in keys if k not in self._segments]
+            sizes = self.objects.sizes(fresh)
+            gone = False
+            for key, size, first in zip(
+                fresh, sizes, self.objects.get_all(fresh, FIRST), strict=True
+            ):
+                try:
+                    record = Record(self.objects, key, first)
+                    if record.size != size:
+                        raise Damaged(key, f"has {size} bytes, not {record.size}")
+                    self._segments[key] = Segment(record)
+                    self.damaged.pop(key, None)
+                except Gone:
+                    gone = True  # merged meanwhile by the process that wrote it
+                except (Damaged, ValueError, KeyError, TypeError) as error:
+                    self.damaged[key] = str(error)
+            if not gone:
+                self._segments = {k: s for k, s in self._segments.items() if k in set(keys)}
+                return [self._segments[k] for k in keys if k in self._segments]
+
+    def forget(self, key: str) -> None:
+        """Remove a damaged segment: its blocks are computed again."""
+        self.objects.delete(key)
+        self._segments.pop(key, None)
+        self.damaged.pop(key, None)
+
+    def replace(self, process: str, rows: Iterable[Row], keys: Sequence[str]) -> None:
+        """Write these entries anew, neighbours merged, then remove the segments they were in.
+
+        Whoever dies in between leaves both; what is in two segments counts once.
+        """
+        rows = list(rows)
+        for entries, checks in cut(rows):
+            self.append(process, entries, checks)
+        self.objects.delete_all(keys)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabric_kernels.catalogue import DIMENSIONS, REFUSALS
-from fabric_kernels.model import Model
+from fabric_kernels.model import Model, ModelError, Slot
 from fabric_kernels.quantity import Quantity, quantities
 from fabricarlo.errors import SpecError
 from fabricarlo.layout import BLOCK, Layout
@@ -123,7 +123,10 @@ class Plan:
             stream = f"{name}.preset"
             streams[stream] = Stream(stream, 39 - k, deep, 19 - k if design else None)
         for variant in self.variants:
+            streams |= {name: Stream(name, None, deep=False) for name in variant.wide}
             for slot in variant.model.slots(variant.outputs, variant.replaced):
+                if slot.wide:
+                    continue
                 dimension = DIMENSIONS[slot.stream]
                 # matrix B of a slot lies beyond the 64 dimensions that A may use
                 second = 127 - dimension if design else None
@@ -180,7 +183,7 @@ class Plan:
         bare = {n for n in random if not self._has_floor(n, settings)}
         missing = [n for n in needed if n in bare or n not in given]
         self._refuse_missing(model, missing, replaced)
-        slots = model.slots(self.sweep.outputs, replaced)
+        slots = self._slots(model, replaced)
         variables = tuple(self._variable(n, settings) for n in self.random if n in random)
         return Variant(
             tuple(sorted(choices_of(settings).items())),
@@ -189,9 +192,17 @@ class Plan:
             tuple(n for n in wanted if n not in random),
             tuple(n for n in wanted if n in random),
             replaced,
-            tuple(s.stream for s in slots),
+            tuple(s.stream for s in slots if not s.wide),
+            tuple(s.stream for s in slots if s.wide),
             variables,
         )
+
+    def _slots(self, model: Model, replaced: tuple[str, ...]) -> list[Slot]:
+        """Uniforms of the stages. Raises SpecError for answers that do not go together."""
+        try:
+            return model.slots(self.sweep.outputs, replaced)
+        except ModelError as error:
+            raise SpecError([f"{self.sweep.path or 'spec'}: {error}"]) from None
 
     def _variable(self, name: str, settings: Settings) -> Variable:
         laws = self._laws_on(name, settings)

@@ -3,137 +3,208 @@
 import contextlib
 import json
 import os
-import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from fabricarlo.errors import StoreError
-from fabricarlo.objects import Objects
+from fabricarlo.identity import identity
+from fabricarlo.objects import Objects, failures
 
 PREFIX = "_run/processes/"
+LOCKS = "_run/locks/"
 BEAT = 1.0  # s between two beats
-PATIENCE = 5.0  # s without a beat after which a process of another machine counts as gone
+PATIENCE = 10.0  # s without a beat after which a process of another machine counts as gone
+LEASE = 60.0  # s without a beat after which what a process holds is another's, dead or frozen
+
+Share = tuple[int, int] | None
+"""K of N fixed shares, or None for blocks that are claimed one after the other."""
+
+
+class Watch:
+    """Whether other processes still beat.
+
+    A beat is a counter, timed here by the watcher's own monotonic clock: the clocks of two machines
+    are never compared. On one machine a dead process is recognised at once.
+    """
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self._seen: dict[str, tuple[Any, float]] = {}  # token -> last beat, and when it was new
+
+    def all(self) -> list[tuple[str, dict[str, Any]]]:
+        """Key and record of every process."""
+        found = []
+        keys = self.objects.keys(PREFIX)
+        for key, data in zip(keys, self.objects.get_all(keys), strict=True):
+            with contextlib.suppress(ValueError, TypeError, AttributeError):
+                record = json.loads(data or b"")
+                if {"share", "token", "beat", "pid", "host", "machine", "started"} <= record.keys():
+                    found.append((key, record))
+        return found
+
+    def is_alive(self, key: str, record: dict[str, Any]) -> bool:
+        """Whether a process exists, frozen or not; waits for a beat of another machine's."""
+        here = identity(record["pid"])
+        if record["machine"] == here["machine"]:
+            return record["started"] == here["started"] != ""
+        return _moves(lambda: self.objects.get(key))
+
+    def holding(self) -> set[str]:
+        """Tokens of the processes whose leases run: not gone, and heard of within LEASE."""
+        return {r["token"] for _, r in self.all() if self._beats(r)}
+
+    def _beats(self, record: dict[str, Any]) -> bool:
+        here, now = identity(record["pid"]), time.monotonic()
+        if record["machine"] == here["machine"] and record["started"] != here["started"]:
+            return False
+        beat, since = self._seen.get(record["token"], (None, now))
+        if beat != record["beat"]:
+            self._seen[record["token"]] = (record["beat"], now)
+            return True
+        return now - since <= LEASE
 
 
 class Presence:
-    """This process on a store, from `join` to `leave`.
+    """This process on a store, from `join` to `leave`."""
 
-    A beat is a counter, timed by whoever watches on its own monotonic clock, so that clocks of two
-    machines are never compared. On one machine a dead process is recognised at once.
-    """
-
-    def __init__(self, objects: Objects, share: tuple[int, int]) -> None:
-        self.objects, self.share = objects, share
+    def __init__(self, objects: Objects, share: Share, samples: int = 0) -> None:
+        self.objects, self.share, self.samples = objects, share, samples
+        self.watch = Watch(objects)
         self.token = uuid.uuid4().hex
+        self.progress: Callable[[], dict[str, Any]] = dict
         self._beat = 0
         self._left = threading.Event()
         self._thread = threading.Thread(target=self._keep_beating, daemon=True)
         self._key = ""
+
+    @property
+    def name(self) -> str:
+        """A name in the store that no other process has, ever."""
+        return f"{_shown(self.share).replace('/', 'of')}-{self.token[:12]}"
 
     def join(self, name: str) -> None:
         """Take this share of the store.
 
         Raises StoreError while a live process holds it, or shares the store in another way.
         """
-        for key, other in self._others():
-            clash = other["share"] == list(self.share) or other["share"][1] != self.share[1]
-            if clash and self._is_alive(key, other):
-                taken = "/".join(map(str, other["share"]))
+        for key, other in self.watch.all():
+            if (why := self._clash(other)) and self.watch.is_alive(key, other):
                 raise StoreError(
-                    f"{name} is held by a live process (share {taken}, process {other['pid']} on "
+                    f"{name} is held by a live process ({why}, process {other['pid']} on "
                     f"{other['host']}); wait for it, stop it, or choose another --out."
                 )
         self._claim(name)
-        for key, other in self._others():  # who claimed at the same moment, and first?
-            clash = other["share"] == list(self.share) or other["share"][1] != self.share[1]
+        for key, other in self.watch.all():  # who claimed at the same moment, and first?
             first = (_epoch(key), other["token"]) < (_epoch(self._key), self.token)
-            if clash and first and self._is_alive(key, other):
+            if self._clash(other) and first and self.watch.is_alive(key, other):
                 self.leave()
                 raise StoreError(f"{name} was taken by another process just now; wait for it.")
         self._thread.start()
 
+    def _clash(self, other: dict[str, Any]) -> str:
+        """Why another process, if it lives, leaves no room for this one; empty where it does."""
+        if other["token"] == self.token:
+            return ""
+        theirs = None if other["share"] is None else tuple(other["share"])
+        if theirs is None or self.share is None:
+            together = theirs == self.share
+        else:
+            together = theirs != self.share and theirs[1] == self.share[1]
+        if not together:
+            return f"share {_shown(theirs)}"
+        if self.samples and other.get("samples", self.samples) != self.samples:
+            return f"for {other['samples']:,} samples a cell"
+        return ""
+
     @contextlib.contextmanager
-    def alone(self, task: str) -> Iterator[None]:
-        """Do something that only one process may do at a time; wait for a live one to end it."""
-        key = f"_run/{task}.json"
+    def alone(self, task: str, waiting: Callable[[], None]) -> Iterator[None]:
+        """Do something that only one process may do at a time.
+
+        `waiting` is called while another, live process does it. A lock is never removed, only
+        followed by one of the next number, so that of several who find it free one gets it.
+        """
+        prefix = f"{LOCKS}{task}."
         while True:
-            self.objects.put_if_absent(key, self._record())
-            token = json.loads(self.objects.get(key) or b"{}").get("token")
-            if token == self.token:
-                break
-            if not any(r["token"] == token and self._is_alive(k, r) for k, r in self._others()):
-                self.objects.delete(key)
+            epochs = [_epoch(k) for k in self.objects.keys(LOCKS) if k.startswith(prefix)]
+            top = max(epochs, default=0)
+            holder = holder_of(self.objects.get(f"{prefix}{top}.json")) if top else ""
+            if not holder or holder not in self.watch.holding():
+                key = f"{prefix}{top + 1}.json"
+                if self.objects.put_if_absent(key, _by(self.token)):
+                    break
+            waiting()
             time.sleep(BEAT / 4)
         try:
             yield
         finally:
-            self.objects.delete(key)
+            with contextlib.suppress(*failures()):  # who has left holds nothing
+                self.objects.put(key, _by(""))
 
     def _claim(self, name: str) -> None:
+        if self.share is None:
+            self._key = f"{PREFIX}elastic-{self.token}.1.json"
+            self.objects.put(self._key, self._record())
+            return
         part, of = self.share
         prefix = f"{PREFIX}{part}of{of}."
         mine = [k for k in self.objects.keys(PREFIX) if k.startswith(prefix)]
         epochs = [_epoch(k) for k in mine]
         self._key = f"{prefix}{max(epochs, default=0) + 1}.json"
-        self.objects.put_if_absent(self._key, self._record())
-        if json.loads(self.objects.get(self._key) or b"{}").get("token") != self.token:
+        if not self.objects.put_if_absent(self._key, self._record()):
             raise StoreError(f"{name} was taken by another process just now; wait for it to end.")
+        # what the dead left is of no use; the last one stays, so that numbers go on
+        self.objects.delete_all(sorted(mine, key=_epoch)[:-1])
 
     def leave(self) -> None:
         """Stop beating and say so."""
         self._left.set()
         if self._thread.is_alive():
             self._thread.join()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*failures()):
             self.objects.delete(self._key)
 
     def _keep_beating(self) -> None:
         while not self._left.wait(BEAT):
             self._beat += 1
             # a full disk is reported by the writer of blocks; a missed beat alone harms nothing
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(*failures()):
                 self.objects.put(self._key, self._record())
 
     def _record(self) -> bytes:
-        record = {"share": self.share, "token": self.token, "beat": self._beat} | _identity(
-            os.getpid()
-        )
+        mine = {"share": self.share, "samples": self.samples, "token": self.token}
+        record = mine | {"beat": self._beat} | self.progress() | identity(os.getpid())
         return json.dumps(record).encode()
 
-    def _others(self) -> list[tuple[str, dict[str, Any]]]:
-        found = []
-        for key in self.objects.keys(PREFIX):
-            with contextlib.suppress(ValueError, TypeError, AttributeError):
-                record = json.loads(self.objects.get(key) or b"")
-                if {"share", "token", "pid", "host", "machine", "started"} <= record.keys():
-                    found.append((key, record))
-        return found
 
-    def _is_alive(self, key: str, record: dict[str, Any]) -> bool:
-        here = _identity(record["pid"])
-        if record["machine"] == here["machine"]:
-            return record["started"] == here["started"] != ""
-        return _moves(lambda: self.objects.get(key))
+def _shown(share: Share) -> str:
+    return "elastic" if share is None else f"{share[0]}/{share[1]}"
+
+
+def _by(token: str) -> bytes:
+    return json.dumps({"token": token}).encode()
+
+
+def holder_of(data: bytes | None) -> str:
+    """Whose token a lock or a claim has; empty where it is nobody's, or damaged."""
+    try:
+        return str(json.loads(data or b"")["token"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _epoch(key: str) -> int:
     """Number of a claim, from its key; 0 for a name of other hands."""
-    number = key.rpartition("/")[2].split(".")[1]
-    return int(number) if number.isdecimal() else 0
+    parts = key.rpartition("/")[2].split(".")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 0
 
 
 def live_processes(objects: Objects) -> list[str]:
     """Descriptions of the processes that hold a store now."""
-    watcher = Presence(objects, (0, 1))
-    return [
-        f"process {r['pid']} on {r['host']}"
-        for k, r in watcher._others()
-        if watcher._is_alive(k, r)
-    ]
+    watch = Watch(objects)
+    return [f"process {r['pid']} on {r['host']}" for k, r in watch.all() if watch.is_alive(k, r)]
 
 
 def _moves(read: Callable[[], bytes | None]) -> bool:
@@ -144,37 +215,3 @@ def _moves(read: Callable[[], bytes | None]) -> bool:
         if (now := read()) != first:
             return now is not None
     return False
-
-
-def _identity(pid: int) -> dict[str, Any]:
-    """What makes a process of this machine recognisable, also after its number was given anew."""
-    machine = socket.gethostname()
-    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
-        with contextlib.suppress(OSError):
-            link = Path(path).is_symlink()
-            machine += "/" + (
-                str(Path(path).readlink()) if link else Path(path).read_text().strip()
-            )
-    return {"pid": pid, "host": socket.gethostname(), "machine": machine, "started": _started(pid)}
-
-
-def _started(pid: int) -> str:
-    """Start time of a process in clock ticks since boot; empty for a dead one."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return _started_without_proc(pid)
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] in "ZX" else fields[19]
-
-
-def _started_without_proc(pid: int) -> str:
-    if Path("/proc/self/stat").exists():
-        return ""
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return "alive"
-    except OSError:
-        return ""
-    return "alive"

@@ -7,6 +7,7 @@ Every number of the spec enters as an array over the columns, never as a constan
 variant compiles once and a cell's bits do not depend on its neighbours.
 """
 
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 import jax
@@ -14,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fabric_kernels.uniform import DeepUniform, Uniform
+from fabric_kernels.uniform import DeepUniform, Uniform, WideUniform
 from fabricarlo.laws import Law, quantile
 from fabricarlo.plan import Plan
 from fabricarlo.sampling.addresses import stream_keys
 from fabricarlo.sampling.copula import correlated
+from fabricarlo.sampling.counted import Counted
 from fabricarlo.sampling.uniforms import deep_uniform, uniform
 from fabricarlo.sampling.words import low_words, narrow_words
 from fabricarlo.variants import DESIGN, SECOND, Stream, Variable, Variant
@@ -132,7 +134,10 @@ class Program:
         return jnp.broadcast_to(value, (self.plan.sweep.replicates, numbers.shape[1]))
 
     def evaluated(
-        self, numbers: Array, draws: dict[str, Array], uniforms: dict[str, Uniform]
+        self,
+        numbers: Array,
+        draws: dict[str, Array],
+        uniforms: Mapping[str, Uniform | WideUniform],
     ) -> dict[str, Array]:
         """Outputs [R, C] of the model on numbers [row, C] and draws [R, C]."""
         given = {n: numbers[self._row[n]][None, :] for n in self.variant.inputs}
@@ -140,6 +145,13 @@ class Program:
         shape = (self.plan.sweep.replicates, numbers.shape[1])
         answers = self.variant.model(given, uniforms, self.variant.outputs)
         return {n: jnp.broadcast_to(a, shape).astype(jnp.float32) for n, a in answers.items()}
+
+    def wide(self, sample: Array, keys: Array) -> dict[str, WideUniform]:
+        """The wide slots; sample [R, C] is its number mod 2^32, keys [2, slot, 1, 1 or C]."""
+        return {
+            name: Counted(keys[0, k], keys[1, k], sample)
+            for k, name in enumerate(self.variant.wide)
+        }
 
     # ---- what enters: rows of numbers, tables, keys
 
@@ -207,14 +219,25 @@ class Program:
 
     def keys(self, cell: int, high: int) -> np.ndarray:
         """uint32 [2, stream, replicate] of one cell: labels of independent axes join the stream."""
-        labels = self.plan.cell(cell).labels
-        suffix = "".join(f"/{labels[a]}" for a in sorted(self.plan.sweep.independent))
-        names = tuple(s.name + self._matrix(s, cell) + suffix for s in self.streams)
+        return self._keys_of(tuple(self._named(s, cell) for s in self.streams), high)
+
+    def wide_keys(self, cell: int, high: int) -> np.ndarray:
+        """uint32 [2, slot, 1] of the wide slots of one cell; `high` is that of the sample."""
+        names = tuple(self._named(self.plan.streams[n], cell) for n in self.variant.wide)
+        keys = stream_keys(self.plan.sweep.seed, names, 1, high)
+        return np.moveaxis(keys, -1, 0)
+
+    def _keys_of(self, names: tuple[str, ...], high: int) -> np.ndarray:
         sobol = self.plan.sweep.sampler == "sobol"
         replicates = self.plan.sweep.replicates
         keys = stream_keys(self.plan.sweep.seed, names, replicates if sobol else 1, high)
         keys = np.broadcast_to(keys, (len(names), replicates, 2))
         return np.moveaxis(keys, -1, 0)
+
+    def _named(self, stream: Stream, cell: int) -> str:
+        labels = self.plan.cell(cell).labels
+        suffix = "".join(f"/{labels[a]}" for a in sorted(self.plan.sweep.independent))
+        return stream.name + self._matrix(stream, cell) + suffix
 
     def _matrix(self, stream: Stream, cell: int) -> str:
         """Which matrix of a sensitivity design a stream reads in this cell: A is unmarked."""

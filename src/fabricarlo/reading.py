@@ -12,7 +12,7 @@ from zarr.abc.store import Store
 
 from fabricarlo.errors import StoreError
 from fabricarlo.ledger import Ledger
-from fabricarlo.objects import Objects, open_store
+from fabricarlo.objects import Objects, is_url, open_store
 
 GROUPS = ("samples", "histograms")
 
@@ -23,7 +23,7 @@ def open(path: str | Path | Store) -> xr.DataTree:
     Samples of blocks that are not finished read as NaN (flags as -1). Raises StoreError where
     there is no store.
     """
-    if not isinstance(path, Store) and not Path(path).is_dir():
+    if not isinstance(path, Store) and not is_url(path) and not Path(path).is_dir():
         raise StoreError(f"{path} is no store: there is no such directory.")
     target = path if isinstance(path, Store) else open_store(path)
     objects = Objects(target)
@@ -35,18 +35,12 @@ def open(path: str | Path | Store) -> xr.DataTree:
         if objects.get(f"{group}/zarr.json") is not None:
             groups[f"/{group}"] = _dataset(target, group)
     if root.attrs.get("state") != "finished" and "/samples" in groups:
-        groups["/samples"] = _masked(groups["/samples"], root["samples"], _finished(objects))
+        groups["/samples"] = _masked(groups["/samples"], root["samples"], Ledger(objects))
     return xr.DataTree.from_dict(groups)
 
 
 def _dataset(target: Store, group: str) -> xr.Dataset:
     return xr.open_zarr(target, group=group, consolidated=False, chunks=None)
-
-
-def _finished(objects: Objects) -> list[tuple[int, int]]:
-    """Chunk and part of the finished blocks."""
-    segments = (segment for _, segment in Ledger(objects).segments())
-    return [(b.chunk, b.part) for segment in segments for b in segment.blocks]
 
 
 class _Finished(BackendArray):
@@ -71,12 +65,16 @@ class _Finished(BackendArray):
         return np.where(done, values, values.dtype.type(self.array.fill_value))
 
 
-def _masked(samples: xr.Dataset, group: Any, done: list[tuple[int, int]]) -> xr.Dataset:
+def _masked(samples: xr.Dataset, group: Any, ledger: Ledger) -> xr.Dataset:
     """Samples with unfinished blocks missing; blocks count in C order of an output's chunks."""
     output = max(samples.data_vars, key=lambda name: samples[name].ndim)
     dims, grid = samples[output].dims, _grid(group[output])
-    numbers = [chunk * grid[-1] + part for chunk, part in done if part < grid[-1]]
-    finished = np.isin(np.arange(np.prod(grid)).reshape(grid), numbers)
+    finished = np.zeros(grid, bool).reshape(-1, grid[-1])
+    for segment in ledger.segments():
+        for chunk, start, stop in segment.entries[:, :3]:
+            if chunk < len(finished):
+                finished[chunk, start:stop] = True
+    finished = finished.reshape(grid)
     for name in samples.data_vars:
         mine = samples[name].dims
         # draws that cells share are written by the first of these cells

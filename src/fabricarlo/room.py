@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fabricarlo.errors import SpecError
+from fabricarlo.objects import is_url
 from fabricarlo.plan import Plan
 from fabricarlo.template import sample_arrays
 
@@ -34,6 +35,8 @@ def refuse_without_room(plan: Plan, path: str | Path | None, there: int = 0) -> 
 
     `there` of the bytes are in the store already.
     """
+    if is_url(path):
+        return  # an object store says nothing of its room
     needed = bytes_to_write(plan) - there
     free = _free_memory() if path is None else shutil.disk_usage(_existing(Path(path))).free
     if needed <= free:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import jax
 
+from fabricarlo.errors import SpecError
 from fabricarlo.interrupt import Interrupt
 from fabricarlo.layout import BLOCK
 from fabricarlo.progress import Reporter, Silent
@@ -26,6 +27,7 @@ def run(
     overrides: Sequence[str] = (),
     overwrite: bool = False,
     process: tuple[int, int] | None = None,
+    elastic: bool = False,
     block: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
@@ -33,20 +35,32 @@ def run(
 ) -> "xr.DataTree":
     """Run a sweep, or go on with one, and return its DataTree (`/`, `/samples`, `/histograms`).
 
-    `spec` is a path, YAML text or a Sweep; `out` a directory, None for memory. `process` (K, N)
-    takes the K-th of N shares of the blocks. `block` is the lanes of a block, a power of two, by
-    default 2^20; the numbers do not depend on it, nor on `devices`. `tile` is the lanes of the one
-    compiled shape, also a power of two, by default what suits the device; a store keeps its own.
+    `spec` is a path, YAML text or a Sweep; `out` a directory, the URL of an object store
+    (s3://bucket/name), None for memory. `process` (K, N) takes the K-th of N shares of the blocks;
+    `elastic` claims blocks one group after the other, beside other processes that do so. `block`
+    is the lanes of a block, a power of two, by default 2^20; the numbers do not depend on it, nor
+    on `devices`. `tile` is the lanes of the one compiled shape, also a power of two, by default
+    what suits the device; a store keeps its own.
 
     Raises SpecError for bad input, StoreError for a store that is another sweep's or is held by a
-    live process, Interrupted after a signal. What was finished before is kept in every case.
+    live process, BlocksFailed when a device could not compute some blocks, Interrupted after a
+    signal. What was finished before is kept in every case.
     """
+    if elastic and process is not None:
+        raise SpecError(["--elastic claims blocks and --process takes a share: give one of them."])
     sweep = spec if isinstance(spec, Sweep) else load_spec(spec, overrides)
     store = SweepStore(out)
     reporter = reporter or Silent()
     found = list(devices or jax.local_devices())
     session = Session(
-        sweep, store, process, BLOCK if block is None else block, found, tile, overwrite=overwrite
+        sweep,
+        store,
+        None if elastic else process or (0, 1),
+        BLOCK if block is None else block,
+        found,
+        tile,
+        overwrite=overwrite,
+        overrides=overrides,
     )
     session.prepare()
     with Interrupt().listening() as interrupt:

@@ -2,9 +2,8 @@
 
 import dataclasses
 import json
-import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,15 +12,15 @@ import jax
 from fabricarlo import __version__
 from fabricarlo.engine import Engine, tile_lanes
 from fabricarlo.errors import SpecError, StoreError
-from fabricarlo.finish import finish, merged_parts, not_finite
 from fabricarlo.interrupt import Interrupt, Interrupted
-from fabricarlo.loop import Loop
+from fabricarlo.objects import failures, reason_of
 from fabricarlo.plan import Plan
-from fabricarlo.presence import Presence, live_processes
+from fabricarlo.presence import Presence, Share, live_processes
 from fabricarlo.progress import Reporter
 from fabricarlo.room import bytes_to_write, refuse_without_room
-from fabricarlo.store import SampleWriter, SweepStore
+from fabricarlo.store import SweepStore
 from fabricarlo.sweep import Sweep
+from fabricarlo.work import Work
 
 
 class Session:
@@ -31,15 +30,16 @@ class Session:
         self,
         sweep: Sweep,
         store: SweepStore,
-        process: tuple[int, int] | None,
+        share: Share,
         block: int,
         devices: list[jax.Device],
         tile: int | None,
         *,
         overwrite: bool,
+        overrides: Sequence[str] = (),
     ) -> None:
-        self.store, self.share = store, process or (0, 1)
-        if not 0 <= self.share[0] < self.share[1]:
+        self.store, self.share, self.overrides = store, share, list(overrides)
+        if self.share is not None and not 0 <= self.share[0] < self.share[1]:
             raise SpecError([f"--process {self.share[0]}/{self.share[1]}: K must be 0 .. N - 1."])
         meta = store.meta()
         lanes = tile_lanes() if tile is None else tile
@@ -117,11 +117,17 @@ class Session:
         return {
             "device": self.engine.devices[0].device_kind,
             "versions": f"fabricarlo {__version__}, jax {jax.__version__}",
+            "overrides": self.overrides,
         }
+
+    def _is_laid_out(self) -> bool:
+        self.meta = self.store.meta()  # again: another process may have been faster
+        samples = self.plan.layout.samples
+        return bool(self.meta) and self.meta["created"] and self.meta["samples"] == samples
 
     def _enter(self, reporter: Reporter) -> None:
         """Create or extend the store, now that this process holds it."""
-        self.meta = self.store.meta()  # again: another process may have been faster
+        self.meta = self.store.meta()
         if self.meta is not None:
             self._accept(self.meta)
             layout = (self.meta["block"], self.meta["tile"])
@@ -130,7 +136,7 @@ class Session:
                     f"{self.store.name} was begun just now with blocks of {layout[0]}: run the "
                     "same command again."
                 )
-        if self.meta is not None and not self.meta["created"] and self.share[1] == 1:
+        if self.meta is not None and not self.meta["created"]:
             self.store.objects.clear("samples")  # of another layout, if a run died laying it out
         if self.meta is None or not self.meta["created"]:
             self.store.create(self.plan, self._facts() | {"probe": self._probe(reporter)})
@@ -147,84 +153,52 @@ class Session:
         if (old.extents, old.samples_per_block) == (new.extents, new.samples_per_block):
             self.store.grow(self.plan, facts)
             return
-        if self.share[1] > 1:
-            raise StoreError(
-                f"{self.store.name} has cells shorter than a block and must be laid out anew to "
-                "grow: start without --process first."
-            )
         # chunks of a short run hold whole cells: laid out anew, and the same draws come first
         self.store.put_meta(self.plan, facts | {"created": False})
         self.store.objects.clear("_run/ledger")
+        self.store.objects.clear("_run/claims")
         self.store.objects.clear("samples")
         self.store.forget_consolidated(("",))
         self.store.forget_results(self.plan)
         self.store.create(self.plan, facts)
 
-    # ---- the loop
+    # ---- the work
 
     def work(self, interrupt: Interrupt, reporter: Reporter) -> None:
         """Compute what is missing of this share, and finish the store when nothing is missing."""
-        with _explained(self.store):
-            presence = Presence(self.store.objects, self.share)
-            self.store._writable()
-            presence.join(self.store.name)
-            try:
-                self._enter(reporter)
-                self._blocks(interrupt, reporter, presence)
-            finally:
-                presence.leave()
 
-    def _blocks(self, interrupt: Interrupt, reporter: Reporter, presence: Presence) -> None:
-        done, parts = merged_parts(self.store.ledger, self.plan)
-        self.store.complete(self.plan)
-        writer = SampleWriter(self.store, self.plan)
-        damaged = writer.damaged(done)
-        todo = [n for n in self._mine() if n not in done or n in damaged]
-        finished = sum(self.plan.layout.at(n).samples for n in done)
-        reporter.start(
-            self.plan.sweep.name, self.plan.layout.cell_count * self.plan.layout.samples, finished
-        )
-        if todo:
-            if self.meta is not None:
-                self._probe(reporter)
-            name = "{}of{}".format(*self.share)
-            loop = Loop(self.engine, writer, interrupt, reporter, process=name, counted=set(done))
-            loop.run(todo)
+        def stop() -> None:
             if interrupt.number is not None:
                 raise Interrupted(interrupt.number)
-            done, parts = merged_parts(self.store.ledger, self.plan)
-        left = self.plan.layout.block_count - len(done)
-        if left:
-            reporter.finish(
-                f"share {self.share[0]}/{self.share[1]} done; {left:,} blocks are left to others"
-            )
-            return
-        reporter.phase("finishing")
-        with presence.alone("finish"):
-            changed = finish(self.store, self.plan, parts, force=bool(todo))
-        for line in not_finite(self.plan, parts):
-            reporter.phase(line)
-        reporter.finish(f"{self.store.name} is {'finished' if changed else 'already finished'}")
 
-    def _mine(self) -> range:
-        part, of = self.share
-        count = self.plan.layout.block_count
-        return range(count * part // of, count * (part + 1) // of)
+        with _explained(self.store):
+            presence = Presence(self.store.objects, self.share, self.plan.layout.samples)
+            self.store.make_folder()
+            presence.join(self.store.name)
+            try:
+                if not self._is_laid_out():
+                    with presence.alone("layout", stop):
+                        self._enter(reporter)
+                work = Work(self.store, self.plan, self.engine, presence, interrupt, reporter)
+                work.before = lambda: self._probe(reporter)
+                work.run()
+            finally:
+                presence.leave()
 
 
 @contextmanager
 def _explained(store: SweepStore) -> Iterator[None]:
-    """Turn an operating system's refusal into a StoreError that says what to do."""
+    """Turn a refusal of the disk or the object store into a StoreError that says what to do."""
     try:
         yield
     except json.JSONDecodeError as error:
         raise StoreError(
             f"{store.name} has damaged metadata ({error}); restore the file, or give --overwrite."
         ) from error
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
+    except failures() as error:
         raise StoreError(
-            f"{store.name} could not be written: {reason} (on {platform.node()}). What was "
-            "finished is kept; make room or give permission, then run the same command again.",
+            f"{store.name} could not be written: {reason_of(error)} (on {platform.node()}). What "
+            "was finished is kept; make room, give permission or wait until the store answers, "
+            "then run the same command again.",
             resumable=True,
         ) from error

@@ -1,24 +1,20 @@
-"""A sweep's Zarr hierarchy: what stands in it, who may write, and whole-chunk writes of blocks."""
+"""A sweep's Zarr hierarchy: what stands in it, and how it is made and grown."""
 
 import json
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
-import numpy as np
 import zarr
 from zarr.errors import ContainsArrayError, ContainsGroupError
 
 from fabricarlo import __version__
 from fabricarlo.errors import StoreError
-from fabricarlo.layout import Block
-from fabricarlo.ledger import Ledger, Written
-from fabricarlo.objects import Objects, open_store
+from fabricarlo.ledger import Ledger
+from fabricarlo.objects import Objects, is_url, open_store
 from fabricarlo.plan import Plan
-from fabricarlo.template import CONVENTIONS, SampleArray, create_samples, sample_arrays, write_axes
+from fabricarlo.template import CONVENTIONS, create_samples, sample_arrays, write_axes
 
 PLAN = "_run/plan.json"
 MUST_HAVE = ("hash", "samples", "block", "tile", "probe", "created", "device", "versions")
@@ -26,11 +22,12 @@ TRIES = 20  # to make what another process makes at the same moment
 
 
 class SweepStore:
-    """The store of one sweep, at a path or in memory."""
+    """The store of one sweep: in a directory, in an object store by its URL, or in memory."""
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = path
-        if path is not None and Path(path).is_file():
+        self.folder = None if path is None or is_url(path) else Path(path)
+        if self.folder is not None and self.folder.is_file():
             raise StoreError(f"{path} is a file; a store is a directory: choose another --out.")
         self.target = open_store(path)
         self.objects = Objects(self.target)
@@ -48,15 +45,14 @@ class SweepStore:
 
         Raises StoreError where something else lies at the path.
         """
-        folder = None if self.path is None else Path(self.path)
-        if folder is not None and not folder.exists():
+        if self.folder is not None and not self.folder.exists():
             return None  # asking the store itself would make the directory
         data = self.objects.get(PLAN)
         if data is not None:
             return self._read(data)
-        if folder is not None and not self._is_ours(folder):
+        if self.path is not None and not self._is_ours():
             raise StoreError(
-                f"{folder} is not empty and holds no fabricarlo store; choose another --out, or "
+                f"{self.path} is not empty and holds no fabricarlo store; choose another --out, or "
                 "remove it yourself."
             )
         return None
@@ -71,13 +67,16 @@ class SweepStore:
                 "and run again: the numbers will be the same."
             ) from error
 
-    def _is_ours(self, path: Path) -> bool:
-        """Whether a directory is empty, or was left by a run that died before it had a plan."""
-        return not any(path.iterdir()) or bool(self.objects.keys("_run/processes/"))
+    def _is_ours(self) -> bool:
+        """Whether a place is empty, or was left by a run that died before it had a plan."""
+        is_empty = (
+            self.objects.is_empty() if self.folder is None else not any(self.folder.iterdir())
+        )
+        return is_empty or bool(self.objects.keys("_run/processes/"))
 
     def create(self, plan: Plan, facts: dict[str, Any]) -> None:
         """An empty store of this plan."""
-        self._writable()
+        self.make_folder()
         # The plan comes first, so that arrays never lie here without one. Nothing is deleted: of
         # several processes that start at once, or after each other's death, each writes the same.
         self.put_meta(plan, facts | {"created": False})
@@ -109,6 +108,9 @@ class SweepStore:
             "samples": layout.samples,
             "block": layout.block,
             "tile": layout.tile,
+            "blocks": layout.block_count,
+            "blocks_per_cell": layout.blocks_per_cell,
+            "cells": layout.cell_count,
             "streams": {s.name: s.dimension for s in plan.streams.values()},
             "content": plan.content,
         }
@@ -131,9 +133,10 @@ class SweepStore:
             "state": "running",
         } | {name: facts[name] for name in ("device", "versions")}
 
-    def _writable(self) -> None:
-        if self.path is not None:
-            Path(self.path).mkdir(parents=True, exist_ok=True)
+    def make_folder(self) -> None:
+        """The directory of the store, where it is one."""
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
 
     def erase(self) -> None:
         """Remove everything; the plan first, so that a half-erased store is not taken for one."""
@@ -171,92 +174,3 @@ class SweepStore:
             if data is not None and "consolidated_metadata" in (head := json.loads(data)):
                 del head["consolidated_metadata"]
                 self.objects.put(f"{group}zarr.json", json.dumps(head, indent=2).encode())
-
-
-class SampleWriter:
-    """Writes the kept samples of blocks, whole chunks only."""
-
-    def __init__(self, store: SweepStore, plan: Plan) -> None:
-        self.plan, self.store = plan, store
-        self.arrays = sample_arrays(plan) if plan.sweep.keep.samples else ()
-        group = (
-            zarr.open_group(store.target, mode="r+", use_consolidated=False) if self.arrays else {}
-        )
-        self._stored: dict[str, Any] = {a.name: group[f"samples/{a.name}"] for a in self.arrays}
-
-    def wanted(self, block: Block) -> list[SampleArray]:
-        """Arrays that this block writes: draws shared by cells are written by the first of them."""
-        return [
-            a
-            for a in self.arrays
-            if all(s.start == 0 for k, s in enumerate(block.region) if k not in a.axes)
-        ]
-
-    def keys(self, block: Block) -> dict[str, str]:
-        """Variable -> key of the chunk that this block writes."""
-        extents = self.plan.layout.extents
-        keys = {}
-        for array in self.wanted(block):
-            where = [block.region[k].start // extents[k] for k in array.axes]
-            keys[array.name] = f"samples/{array.name}/c/" + "/".join(map(str, (*where, block.part)))
-        return keys
-
-    def write(self, block: Block, values: dict[str, np.ndarray]) -> Written:
-        """Write the chunks of a block; values [cell, sample] per variable, every sample of it."""
-        keys, plain, checksums = self.keys(block), {}, {}
-        for array in self.wanted(block):
-            kept = self._kept(array, block, values[array.source])
-            data = kept.tobytes()
-            checksums[array.name] = google_crc32c.value(data)
-            if self._is_its_own_code(array, kept):
-                plain[keys[array.name]] = data
-            else:
-                self._encode(array, block, kept)
-        self.store.objects.put_all(plain)
-        sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
-        return Written(block.chunk, block.part, block.stop, checksums, sizes)
-
-    def _is_its_own_code(self, array: SampleArray, kept: np.ndarray) -> bool:
-        """Whether the bytes of a chunk are the bytes of its values, with nothing to encode."""
-        whole = kept.shape == self._stored[array.name].chunks
-        return whole and self.plan.sweep.keep.codec == "none" and sys.byteorder == "little"
-
-    def _encode(self, array: SampleArray, block: Block, kept: np.ndarray) -> None:
-        every, stored = self.plan.sweep.keep.every, self._stored[array.name]
-        samples = slice(-(-block.start // every), -(-block.stop // every))
-        # zarr cuts what lies beyond an array without a word
-        assert samples.stop <= stored.shape[-1], f"{array.name} ends before {samples}"
-        # a store in memory keeps the very array it is given, and the buffer is used again
-        copied = kept.copy() if self.store.path is None else kept
-        stored[(*(block.region[k] for k in array.axes), samples)] = copied
-
-    def _kept(self, array: SampleArray, block: Block, values: np.ndarray) -> np.ndarray:
-        keep = self.plan.sweep.keep
-        shape = tuple(s.stop - s.start for s in block.region)
-        grid = values[:, :: keep.every].reshape(*shape, -1)
-        first = tuple(slice(None) if k in array.axes else 0 for k in range(len(shape)))
-        grid = grid[first]
-        if array.is_flag:
-            return grid.astype(np.int8)
-        return rounded(grid, keep.mantissa_bits) if keep.mantissa_bits else grid
-
-    def damaged(self, blocks: dict[int, Written]) -> set[int]:
-        """Blocks with a chunk that is missing or has another size than was written."""
-        keys, owner, sizes = [], [], []
-        for number, written in blocks.items():
-            for name, key in self.keys(self.plan.layout.at(number)).items():
-                keys.append(key)
-                owner.append(number)
-                sizes.append(written.sizes.get(name))
-        found = self.store.objects.sizes(keys)
-        return {n for n, want, got in zip(owner, sizes, found, strict=True) if got != want}
-
-
-def rounded(values: np.ndarray, bits: int) -> np.ndarray:
-    """float32 rounded half to even to `bits` mantissa bits; relative error <= 2^-(bits + 1)."""
-    pattern = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    drop = np.uint32(23 - bits)
-    half = (np.uint32(1) << (drop - np.uint32(1))) - np.uint32(1)
-    odd = (pattern >> drop) & np.uint32(1)
-    up = ((pattern + half + odd) >> drop) << drop
-    return np.where(np.isfinite(values), up.view(np.float32), values)

@@ -86,32 +86,42 @@ def write_axes(group: zarr.Group, plan: Plan) -> None:
 
 
 def write(
-    group: zarr.Group,
-    name: str,
-    values: np.ndarray,
-    dims: tuple[str, ...],
-    attrs: dict[str, Any],
-    chunks: tuple[int, ...] | None = None,
+    group: zarr.Group, name: str, values: np.ndarray, dims: tuple[str, ...], attrs: dict[str, Any]
 ) -> None:
     """A whole array at once; compressed, since these are small or sparse."""
     values = np.asarray(values)
     if values.dtype == np.dtype(object) or values.dtype.kind == "U":
         values = values.astype(TEXT)
-    fill: Any = (
-        np.nan if values.dtype.kind == "f" else ("" if values.dtype.kind == "T" else MISSING)
-    )
-    counted = {"_FillValue": MISSING} if values.dtype == np.int64 else {}
-    array = group.create_array(
+    array = create(group, name, values.shape, values.dtype, dims, attrs)
+    array[...] = values
+
+
+def fill_of(dtype: np.dtype[Any]) -> Any:
+    """What stands where nothing is written: NaN, empty text, or -1 for counts."""
+    return np.nan if dtype.kind == "f" else ("" if dtype.kind == "T" else MISSING)
+
+
+def create(
+    group: zarr.Group,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    dims: tuple[str, ...],
+    attrs: dict[str, Any],
+    chunks: tuple[int, ...] | None = None,
+) -> zarr.Array:
+    """An array of results without values yet; one of that name is replaced."""
+    counted = {"_FillValue": MISSING} if dtype == np.int64 else {}
+    return group.create_array(
         name,
-        shape=values.shape,
-        chunks=chunks or tuple(max(1, n) for n in values.shape),
-        dtype=values.dtype,
+        shape=shape,
+        chunks=tuple(max(1, n) for n in (chunks or shape)),
+        dtype=dtype,
         dimension_names=dims,
         attributes=attrs | counted,
-        fill_value=fill,
+        fill_value=fill_of(dtype),
         overwrite=True,
     )
-    array[...] = values
 
 
 def create_samples(root: zarr.Group, plan: Plan) -> None:

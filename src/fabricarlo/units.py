@@ -77,6 +77,11 @@ def _physical() -> dict[str, Unit]:
     units |= _prefixed("FLOP/s", "s-1", _ONE, _LARGE)
     units |= {"J/m3/K": Unit("J m-3 K-1", _ONE), "kJ/m3/K": Unit("J m-3 K-1", _LARGE["k"])}
     units |= {"MJ/m3/K": Unit("J m-3 K-1", _LARGE["M"]), "%": Unit("1", Fraction(1, 100))}
+    units |= _prefixed("J/K", "J K-1", _ONE, {p: _LARGE[p] for p in "kM"})
+    units |= _prefixed("J/kg", "J kg-1", _ONE, {"k": _LARGE["k"]})
+    units |= _prefixed("J/kg/K", "J kg-1 K-1", _ONE, {"k": _LARGE["k"]})
+    units |= _prefixed("Pa", "Pa", _ONE, {p: _LARGE[p] for p in "kM"})
+    units |= {"bar": Unit("Pa", Fraction(10**5)), "W/K": Unit("W K-1", _ONE)}
     return units
 
 
@@ -97,6 +102,11 @@ EXAMPLES: dict[str, str] = {
     "s-1": "1/s or TFLOP/s",
     "J": "J or kJ",
     "J m-3 K-1": "J/m3/K",
+    "J K-1": "J/K or kJ/K",
+    "J kg-1": "J/kg or kJ/kg",
+    "J kg-1 K-1": "J/kg/K",
+    "Pa": "kPa or bar",
+    "W K-1": "W/K",
     "1": "a plain number or %",
 }
 """What to write for a quantity of each unit."""

@@ -13,10 +13,10 @@ SECOND = "@B"  # suffix of a stream's second matrix in a sensitivity design
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """One narrow uniform of every sample: where its words come from."""
+    """A uniform of every sample, or many of them: where its words come from."""
 
     name: str
-    dimension: int
+    dimension: int | None  # None for a wide slot, which is no point of a sequence
     deep: bool
     second: int | None = None  # dimension of matrix B in a sensitivity design
 
@@ -40,7 +40,8 @@ class Variant:
     inputs: tuple[str, ...]  # quantities that enter as numbers of the cell
     drawn: tuple[str, ...]  # quantities that enter as draws
     replaced: tuple[str, ...]  # computed quantities that the sweep replaces
-    slots: tuple[str, ...]  # streams of stage slots
+    slots: tuple[str, ...]  # streams of stage slots with one uniform a sample
+    wide: tuple[str, ...]  # streams of stage slots with many
     variables: tuple[Variable, ...]
 
 

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import fabricarlo
-from fabricarlo.store import rounded
+from fabricarlo.samples import rounded
 from tests.engine import small
 
 OUTPUTS = [*small.SPEC["outputs"], "limiting_reason"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.answers import answer
+from tests.answers import PATH, answer, answered, messages_of
 from tests.reference import event_hierarchical, event_ring
 from tests.reference.step import seed_time
 
@@ -14,17 +14,22 @@ SHAPES = [
 ]  # fmt: skip
 PAYLOAD = 1e9
 FAST = {"nvlink_rate": 900e9, "gpu_rate": 50e9, "nvlink_latency": 1e-6, "hop_latency": 6e-6}
+UNREAD = {"active_parameters": 1.0, **PATH}
 SLOW_NVLINK = FAST | {"nvlink_rate": 90e9}
 
 
-def made(name: str, network: dict[str, float]) -> dict[str, np.ndarray]:
-    """What the answer says for every shape, as float64 lanes."""
+def numbers(network: dict[str, float]) -> dict[str, np.ndarray | float]:
+    """What the answers need for every shape."""
     ranks, domain = np.array(SHAPES, float).T
     given = {"gpus": ranks, "data_parallel": ranks, "nvlink_domain": domain, "parameters": 1e9}
     given |= {"tensor_parallel": 1.0, "pipeline_parallel": 1.0, "concurrent_groups": 1.0}
     given |= {"payload": np.full(len(SHAPES), PAYLOAD), "tokens_per_step": 1e6, "bubble_share": 0.0}
-    given |= {"full_clock_compute_time": 1.0, "fabric_tiers": 2.0}
-    return answer("collective", name, given | network)
+    return given | {"full_clock_compute_time": 1.0, "fabric_tiers": 2.0, **UNREAD} | network
+
+
+def made(name: str, network: dict[str, float]) -> dict[str, np.ndarray]:
+    """What the answer says for every shape, as float64 lanes."""
+    return answer("collective", name, numbers(network))
 
 
 def clusters(network: dict[str, float], latency: float) -> list[event_ring.Cluster]:
@@ -80,16 +85,14 @@ def test_sum_of_transfer_and_latency_bounds_the_run(name: str) -> None:
 @pytest.mark.parametrize("name", ["ring", "hierarchical"])
 def test_fabric_carries_as_many_bytes(name: str) -> None:
     events = [simulated(name, cluster, PAYLOAD).fabric_bytes for cluster in clusters(FAST, 0.0)]
-    product = made(name, FAST)
-    carried = product["fabric_steps"] * product["fabric_messages"] * product["message_payload"]
+    _, carried = messages_of(answered("collective", name, numbers(FAST)))
     np.testing.assert_allclose(carried, events, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["ring", "hierarchical"])
 def test_fabric_carries_as_many_messages(name: str) -> None:
     events = [simulated(name, cluster, PAYLOAD).fabric_messages for cluster in clusters(FAST, 0.0)]
-    product = made(name, FAST)
-    counted = product["fabric_steps"] * product["fabric_messages"]
+    counted, _ = messages_of(answered("collective", name, numbers(FAST)))
     np.testing.assert_allclose(counted, events, rtol=1e-12)
 
 
@@ -107,12 +110,7 @@ def test_hierarchical_crosses_the_fabric_once_a_step() -> None:
 
 
 def test_float32_loses_nothing() -> None:
-    ranks, domain = np.array(SHAPES, float).T
-    given = {"gpus": ranks, "data_parallel": ranks, "nvlink_domain": domain, "parameters": 1e9}
-    given |= {"tensor_parallel": 1.0, "pipeline_parallel": 1.0, "concurrent_groups": 1.0}
-    given |= {"payload": np.full(len(SHAPES), PAYLOAD), "tokens_per_step": 1e6, "bubble_share": 0.0}
-    given |= {"full_clock_compute_time": 1.0, "fabric_tiers": 2.0}
-    single = answer("collective", "hierarchical", given | FAST, dtype=np.float32)
+    single = answer("collective", "hierarchical", numbers(FAST), dtype=np.float32)
     for name, value in made("hierarchical", FAST).items():
         np.testing.assert_allclose(single[name], value, rtol=1e-6, err_msg=name)
 
@@ -120,7 +118,7 @@ def test_float32_loses_nothing() -> None:
 SEED = {"payload": 3.6e12, "data_parallel": 1e5, "gpus": 1e5, "hop_latency": 1.2e-6}
 SEED |= {"link_rate": 100e9, "gpu_rate": 95e9, "fabric_tiers": 3.0, "switch_latency": 1e-7}
 SEED |= {"concurrent_groups": 1.0, "tokens_per_step": 1e6, "bubble_share": 0.0}
-SEED |= {"full_clock_compute_time": 1.0, "parameters": 1.8e12}
+SEED |= {"full_clock_compute_time": 1.0, "parameters": 1.8e12, **UNREAD}
 
 
 @pytest.mark.parametrize(("name", "which"), [("seed_document", 0), ("seed_document_as_written", 1)])

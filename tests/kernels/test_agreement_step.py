@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from fabric_kernels.catalogue import ANSWERS
+from fabric_kernels.congestion import Congestion
+from fabric_kernels.cooling import Cooling
+from fabric_kernels.jitter import Jitter
+from fabric_kernels.loss import Loss
 from fabric_kernels.model import Model
+from fabric_kernels.quantity import quantities
+from fabric_kernels.tensor import Tensor
 from tests.answers import precision
 from tests.reference import step as reference
 
@@ -21,16 +27,17 @@ OUTPUTS = [
     "full_clock_compute_time", "bubble_share", "tokens_per_step", "hop_latency", "gpu_rate",
 ]  # fmt: skip
 CHOICE = {
-    "workload": "dense", "path": "fat_tree", "congestion": "none", "collective": "hierarchical",
+    "operation": "replicated", "placement": "worst", "routing": "adaptive",
+    "tensor": "ring_reduced", "expert": "none", "pipeline": "none", "workload": "dense", "path": "fat_tree", "congestion": "none", "collective": "hierarchical",
     "jitter": "barrier", "noise": "lognormal", "loss": "go_back_n", "exchange": "additive",
     "cooling": "single_phase", "step": "synchronous",
 }  # fmt: skip
-COOLING = {
-    "clock_fraction": 1.0, "junction_temperature": 80.0, "gpu_power": 1e3, "limiting_reason": 0.0,
-    "thermal_resistance": 0.03, "medium_temperature": 45.0, "thermal_design_power": 1e3,
-    "power_cap": 1e3,
+UNREAD = {
+    **dict.fromkeys((*quantities(Cooling), *quantities(Congestion)), 1.0),
+    **dict.fromkeys((*quantities(Tensor), *quantities(Jitter), *quantities(Loss)), 0.0),
+    "thermal_design_power": 1e3, "power_cap": 1e3,
 }  # fmt: skip
-"""What a step does not look at, given so that no cooling need be computed."""
+"""What is no part of the reference, given so that it need not be computed."""
 EFFECTS = (
     "slowest_clock_fraction", "congestion_efficiency", "queueing_delay", "jitter_stall",
     "loss_stall",
@@ -68,6 +75,7 @@ def configurations() -> dict[str, np.ndarray]:
     }  # fmt: skip
     for name in ("jitter_stall", "loss_stall", "queueing_delay"):
         given[name][::7] = 0.0
+    given |= {f"data_{name}": given[name] for name in ("jitter_stall", "loss_stall")}
     return {name: np.float32(value).astype(float) for name, value in given.items()}
 
 
@@ -77,7 +85,7 @@ def evaluated(given: dict[str, np.ndarray], dtype: Any) -> dict[str, np.ndarray]
     with precision(dtype):
         known = {}
         for name, declared in model.quantities.items():
-            value = (COOLING | given).get(name, None if model.computed(name) else declared.default)
+            value = (UNREAD | given).get(name, None if model.computed(name) else declared.default)
             if value is not None:
                 known[name] = jnp.asarray(np.broadcast_to(value, LANES), dtype)
         made = jax.jit(lambda numbers: model(numbers, {}, OUTPUTS))(known)

@@ -15,7 +15,7 @@ NO_SPREAD = {
     "inlet_temperature_spread": 0.0, "flow_spread": 0.0,
 }  # fmt: skip
 JOB = {"gpus": 72.0, "parameters": 1e12, "peak_flops": 1e15}
-MEDIAN = {"slowest": (False, 0.5)}
+MEDIAN = {"slowest": (False, 0.5), "bad_part": (False, 0.5)}
 
 
 def configurations(seed: int) -> dict[str, np.ndarray]:
@@ -148,6 +148,7 @@ def slowest(name: str, gpus: float) -> dict[str, np.ndarray]:
     """The product at three points of (0, 1); a large one gives a slow GPU."""
     upper = QUANTILES > 0.5
     uniforms = {"slowest": (upper, np.where(upper, 1 - QUANTILES, QUANTILES))}
+    uniforms["bad_part"] = (False, 0.5)
     given = JOB | SYSTEMS[name][0] | {"gpus": gpus}
     return answer("cooling", name, given, uniforms=uniforms)
 

@@ -30,7 +30,7 @@ LANES = 60
 
 
 def cooled(*, dtype: type = np.float64, **changed: ArrayLike) -> dict[str, np.ndarray]:
-    median = {"slowest": (False, 0.5)}
+    median = {"slowest": (False, 0.5), "bad_part": (False, 0.5)}
     return answer("cooling", "air", {**H100, **changed}, uniforms=median, dtype=dtype)
 
 

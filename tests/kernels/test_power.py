@@ -12,6 +12,9 @@ RACK = {
     "limiting_reason": 0,
     "thermal_resistance": 0.02,
     "medium_temperature": 40,
+    "mean_gpu_power": 1190,
+    "mean_slowness": 1.1,
+    "mean_compute_power": 1190,
     "gpus_per_rack": 72,
     "other_power": 500,
 }

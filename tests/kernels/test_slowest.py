@@ -35,6 +35,7 @@ def test_worked_rows(row: str):
         numbers = {**GB300, **design, **fixed, "gpus": counts}
         numbers |= {"heatsink_resistance": 0.058, "preheat_share": 0.0}
         uniforms = {"slowest": (uniform > 0.5, np.minimum(uniform, 1 - uniform))}
+        uniforms["bad_part"] = (False, 0.5)
         found = answer("cooling", "air", numbers, uniforms=uniforms)["slowest_clock_fraction"]
     else:
         flow = system["V"] * LITRE_PER_MINUTE

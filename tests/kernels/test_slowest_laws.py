@@ -70,7 +70,7 @@ def test_derivatives_are_those_of_the_answer():
                 record_of(kind, numbers, float) for kind in (Job, Gpu, LiquidLoop, Population)
             ]
             uniform = Uniform(jnp.zeros(LANES, bool), jnp.full(LANES, 0.5))
-            return single_phase(*needed, uniform).slowest_clock_fraction
+            return single_phase(*needed, uniform, uniform).slowest_clock_fraction
 
         return jax.jvp(clock, (varied,), (rates,))[1]
 

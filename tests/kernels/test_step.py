@@ -5,6 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabric_kernels.congestion import Congestion
+from fabric_kernels.cooling import Cooling
+from fabric_kernels.exchange import Exchange
+from fabric_kernels.expert import Expert
+from fabric_kernels.jitter import Jitter
+from fabric_kernels.loss import Loss
+from fabric_kernels.pipeline import Pipeline
+from fabric_kernels.quantity import quantities
+from fabric_kernels.tensor import Tensor
 from tests.answers import answer
 from tests.reference import step as reference
 
@@ -47,28 +56,30 @@ Found = dict[str, np.ndarray]
 
 
 def cooled(slowest: object) -> dict[str, object]:
-    return {
-        "clock_fraction": 1,
-        "slowest_clock_fraction": slowest,
-        "junction_temperature": 70,
-        "gpu_power": 1200,
-        "limiting_reason": 0,
-        "thermal_resistance": 0.02,
-        "medium_temperature": 40,
-    }
+    return dict.fromkeys(quantities(Cooling), 1) | {"slowest_clock_fraction": slowest}
+
+
+QUIET: dict[str, float] = dict.fromkeys(
+    (n for kind in (Tensor, Expert, Pipeline, Jitter, Loss, Congestion) for n in quantities(kind)),
+    0,
+)
+"""Every exchange but that of the gradients, and every effect on it: none."""
 
 
 def whole(plan: dict[str, float], effects: reference.Effects) -> Found:
     """All answers from the workload to the step, one after another."""
     known: dict[str, object] = dict(plan) | cooled(effects.slowest_clock_fraction)
     known |= answer("workload", "dense", known)
+    known |= answer("placement", "worst", known) | answer("routing", "adaptive", known)
     known |= answer("path", "fat_tree", known)
     known |= answer("collective", "hierarchical", known)
-    known |= {
+    known |= QUIET | {
         "congestion_efficiency": effects.congestion_efficiency,
         "queueing_delay": effects.queueing_delay,
         "jitter_stall": effects.jitter_stall,
+        "data_jitter_stall": effects.jitter_stall,
         "loss_stall": effects.loss_stall,
+        "data_loss_stall": effects.loss_stall,
     }
     exchanged = answer("exchange", "additive", known)
     return exchanged | answer("step", "synchronous", known | exchanged)
@@ -120,9 +131,9 @@ LANES = {
     "fabric_transfer_time": st.floats(0, 100),
     "exchange_latency": st.floats(0, 10),
     "fabric_hops": 100,
-    "fabric_steps": 100,
-    "fabric_messages": 100,
-    "message_payload": 1e6,
+    "collective_algorithm": 0,
+    "collective_protocol": 0,
+    "active_parameters": 1e9,
     "tokens_per_step": 1e6,
     "jitter_stall": st.floats(0, 100),
     "loss_stall": st.floats(0, 100),
@@ -134,7 +145,7 @@ fixed = {k: v for k, v in LANES.items() if isinstance(v, int | float)}
 @given(drawn)
 def test_parts_are_positive_and_sum_to_the_step(values: dict[str, float]):
     """Within 8 units in the last place of float32, and none below 0."""
-    known = PLAN | cooled(1) | fixed | values
+    known = PLAN | cooled(1) | QUIET | dict.fromkeys(quantities(Exchange), 0) | fixed | values
     clean = sum(
         np.float32(values[name])
         for name in ("nvlink_transfer_time", "fabric_transfer_time", "exchange_latency")
@@ -157,7 +168,14 @@ def test_parts_are_positive_and_sum_to_the_step(values: dict[str, float]):
 
 
 def test_a_stopped_clock_never_ends_the_step():
-    known = PLAN | cooled([0.0, 1.0]) | fixed | dict.fromkeys(LANES.keys() - fixed.keys(), 1.0)
+    known = (
+        PLAN
+        | cooled([0.0, 1.0])
+        | QUIET
+        | dict.fromkeys(quantities(Exchange), 0)
+        | fixed
+        | dict.fromkeys(LANES.keys() - fixed.keys(), 1.0)
+    )
     known["slowest_clock_fraction"] = [0.0, 1.0]
     found = answer("step", "synchronous", known | {"compute_bound_share": 0.0}, dtype=np.float32)
     assert np.isposinf(found["step_time"][0])

@@ -104,7 +104,7 @@ Lanes = NDArray[np.float64]
 def cooled(
     upper: ArrayLike, distance: ArrayLike, *, dtype: type = np.float64, **changed: ArrayLike
 ) -> dict[str, Lanes]:
-    uniforms = {"slowest": (upper, distance)}
+    uniforms = {"slowest": (upper, distance), "bad_part": (False, 0.5)}
     return answer("cooling", "single_phase", {**GB300, **changed}, uniforms=uniforms, dtype=dtype)
 
 

@@ -67,12 +67,15 @@ def bubble_share(given: Inputs) -> float:
 
 
 def tiers(given: Inputs) -> int:
-    """Least number of switch tiers that reach all GPUs: k ports, else 2 (k/2)^L."""
+    """Least number of switch tiers that reach all GPUs: k, k d, k d (k/2) ... with d ports down."""
     radix = int(given["switch_radix"])
+    up = int(radix // (1 + given["oversubscription"]))
+    down = min(int(given["oversubscription"] * up), radix - up)
+    reach = radix
     for level in range(1, 5):
-        reach = radix if level == 1 else 2 * (radix // 2) ** level
         if reach >= given["gpus"]:
             return level
+        reach *= down if level == 1 else radix // 2
     raise ValueError("more than four tiers")
 
 
@@ -85,8 +88,12 @@ def hop_latency(given: Inputs) -> float:
 
 
 def gpu_rate(given: Inputs) -> float:
-    """Rate of one GPU across the fabric without congestion."""
-    share = given["routing_efficiency"] / given["oversubscription"]
+    """Rate of one GPU across the fabric without congestion.
+
+    Uplinks are shared and collided on where there are any: not under one switch.
+    """
+    uplinks = tiers(given) > 1
+    share = given["routing_efficiency"] / given["oversubscription"] if uplinks else 1.0
     return given["link_rate"] * given["payload_fraction"] * share
 
 

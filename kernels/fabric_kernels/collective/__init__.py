@@ -2,7 +2,31 @@
 
 from jax import Array
 
-from fabric_kernels.quantity import quantity, record
+from fabric_kernels.pattern import Traffic
+from fabric_kernels.quantity import quantity, record, structure
+
+ALGORITHMS = (
+    "ring",
+    "double_binary_tree",
+    "recursive_halving_doubling",
+    "hierarchical",
+    "hierarchical_tree",
+    "hierarchical_halving_doubling",
+    "nvls",
+    "nvls_tree",
+    "sharp",
+    "nvls_sharp",
+    "direct",
+    "pairwise",
+    "collnet_direct",
+    "collnet_chain",
+    "pat",
+    "seed_document",
+)
+"""Algorithms by code; a new one is appended, so that stored codes keep their meaning."""
+
+PROTOCOLS = ("simple", "ll", "ll128")
+"""Protocols by code: large messages, small ones, and small ones over NVLink in 128 bytes."""
 
 
 @record
@@ -21,12 +45,10 @@ class Collective:
     fabric_hops: Array = quantity(
         "1", "hops across the fabric on the critical path", bounds=(0, 1e8)
     )
-    fabric_steps: Array = quantity(
-        "1", "algorithm steps in which a message crosses the fabric", bounds=(0, 1e8)
+    collective_algorithm: Array = quantity(
+        "1", "algorithm of the data exchange", bounds=(0, len(ALGORITHMS) - 1), flags=ALGORITHMS
     )
-    fabric_messages: Array = quantity(
-        "1", "messages of one group that cross the fabric in one such step", bounds=(0, 2**20)
+    collective_protocol: Array = quantity(
+        "1", "protocol of the data exchange", bounds=(0, len(PROTOCOLS) - 1), flags=PROTOCOLS
     )
-    message_payload: Array = quantity(
-        "B", "bytes of one message across the fabric", bounds=(0, 1e16)
-    )
+    traffic: tuple[Traffic, ...] = structure()

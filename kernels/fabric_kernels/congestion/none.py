@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from fabric_kernels.congestion import Congestion
+from fabric_kernels.congestion.bottleneck import quiet
 from fabric_kernels.path import Path
 
 
@@ -12,7 +13,4 @@ def none(path: Path) -> Congestion:
     A bound, not a forecast: true where one exchange has the fabric for itself, every flow its own
     way, and nothing is sent by two to one. The path gives only the shape.
     """
-    return Congestion(
-        congestion_efficiency=jnp.ones_like(path.gpu_rate),
-        queueing_delay=jnp.zeros_like(path.gpu_rate),
-    )
+    return quiet(jnp.ones_like(path.gpu_rate))

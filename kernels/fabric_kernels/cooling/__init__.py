@@ -31,3 +31,14 @@ class Cooling:
     medium_temperature: Array = quantity(
         "degC", "base temperature of the medium at the GPU with nominal parts", bounds=(-20, 100)
     )
+    mean_gpu_power: Array = quantity(
+        "W", "mean power over the GPUs of the population", bounds=(0, 1e5)
+    )
+    mean_slowness: Array = quantity(
+        "1", "mean of full clock over clock, over the GPUs of the population", bounds=(1, 100)
+    )
+    mean_compute_power: Array = quantity(
+        "W",
+        "mean power over the GPUs, each weighted by full clock over its clock",
+        bounds=(0, 1e5),
+    )

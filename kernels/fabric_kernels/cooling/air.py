@@ -8,7 +8,7 @@ from jax import Array
 from fabric_kernels.cooling import Cooling
 from fabric_kernels.cooling.answer import answer
 from fabric_kernels.cooling.chip import Medium
-from fabric_kernels.cooling.slowest import Sensitivity
+from fabric_kernels.cooling.deviation import Sensitivity
 from fabric_kernels.inputs import AirRack, Gpu, Job, Population, Rack
 from fabric_kernels.uniform import Uniform
 
@@ -20,6 +20,7 @@ def air(
     rack: Rack,
     population: Population,
     slowest: Annotated[Uniform, "slowest"],
+    bad_part: Annotated[Uniform, "bad_part"],
 ) -> Cooling:
     """Heatsinks that share the largest airflow of a rack; a large `slowest` gives a slow GPU.
 
@@ -43,4 +44,4 @@ def air(
         medium = Medium(air.air_supply_temperature + before, solid + warmed)
         return medium, Sensitivity(solid, -exponent * solid - warmed, -before)
 
-    return answer(job, gpu, population, slowest, heatsink)
+    return answer(job, gpu, population, slowest, bad_part, heatsink)

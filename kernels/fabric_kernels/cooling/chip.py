@@ -5,9 +5,12 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from fabric_kernels.cooling import LIMITS
 from fabric_kernels.inputs import Gpu
 
+CODE = {name: float(code) for code, name in enumerate(LIMITS)}
 _SMALLEST_SLOPE = 1e-6  # W: a chip whose power ignores its clock has no clock to find
+_SMALLEST_RESISTANCE = 1e-6  # K W-1: memory that ignores the power of its GPU
 
 
 class Chip(NamedTuple):
@@ -38,6 +41,17 @@ class Medium(NamedTuple):
     resistance: Array  # R, K W-1, above 0
 
 
+class Memory(NamedTuple):
+    """The memory stacks beside the GPU, on the same plate or heatsink.
+
+    T_memory = T_b + R_own P_memory + R_cross P <= limit
+    """
+
+    limit: Array  # degC
+    own_rise: Array  # R_own P_memory, K
+    cross_resistance: Array  # R_cross, K W-1
+
+
 def chip_of(gpu: Gpu) -> Chip:
     """The power law of a nominal GPU under the workload's activity."""
     design = gpu.thermal_design_power
@@ -59,6 +73,19 @@ def limits_of(gpu: Gpu) -> Limits:
     shutdown = gpu.shutdown_temperature
     held = jnp.minimum(gpu.junction_temperature_limit, shutdown)
     return Limits(gpu.power_cap, held, shutdown)
+
+
+def memory_of(gpu: Gpu) -> Memory:
+    """The memory of a GPU at the workload's use of it."""
+    share = gpu.memory_power_share * gpu.memory_activity
+    own = gpu.memory_own_resistance * gpu.thermal_design_power * share
+    cross = jnp.maximum(gpu.memory_cross_resistance, _SMALLEST_RESISTANCE)
+    return Memory(gpu.memory_temperature_limit, own, cross)
+
+
+def memory_power(memory: Memory, medium_temperature: Array) -> Array:
+    """Power of the GPU at which its memory meets its limit, in W; below 0 where nothing helps."""
+    return (memory.limit - medium_temperature - memory.own_rise) / memory.cross_resistance
 
 
 def voltage(chip: Chip, clock: Array | float) -> Array:

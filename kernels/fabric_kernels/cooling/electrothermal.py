@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.cooling import LIMITS
 from fabric_kernels.cooling.chip import (
+    CODE,
     Chip,
     Limits,
     Medium,
@@ -34,7 +34,6 @@ from fabric_kernels.maths.lambert import feedback_growth
 from fabric_kernels.maths.rare import unless
 
 _E = 2.718281828459045
-_CODE = {name: float(code) for code, name in enumerate(LIMITS)}
 
 
 class OperatingPoint(NamedTuple):
@@ -61,7 +60,7 @@ def ceiling(limits: Limits, medium: Medium) -> tuple[Array, Array, Array]:
     return (
         jnp.where(capped, at_cap, limits.temperature),
         jnp.where(capped, limits.power, allowed),
-        jnp.where(capped, _CODE["power"], _CODE["thermal"]).astype(at_cap.dtype),
+        jnp.where(capped, CODE["power"], CODE["thermal"]).astype(at_cap.dtype),
     )
 
 
@@ -139,7 +138,7 @@ def robust(chip: Chip, limits: Limits, medium: Medium) -> OperatingPoint:
     clock = jnp.where(free, 1.0, jnp.where(below, lowest, low)).astype(limit.dtype)
     fold = fold_temperature(chip, medium, clock)
     reached = jnp.minimum(fold, limit)
-    code = jnp.where(fold < limit, _CODE["runaway"], code).astype(limit.dtype)
+    code = jnp.where(fold < limit, CODE["runaway"], code).astype(limit.dtype)
     inside = (reached - medium.temperature) / medium.resistance
     top = jnp.clip(fold, medium.temperature, jnp.maximum(limit, limits.shutdown_temperature))
     temperature = _lowest_root(chip, medium, clock, top, newton)
@@ -217,9 +216,9 @@ def _ladder(
         chip.minimum_clock,
         limits.shutdown_temperature,
         removed / medium.resistance,
-        jnp.full_like(interior.reason, _CODE["trip"]),
+        jnp.full_like(interior.reason, CODE["trip"]),
     )
-    code = jnp.where(free, _CODE["none"], _CODE["floor"]).astype(interior.reason.dtype)
+    code = jnp.where(free, CODE["none"], CODE["floor"]).astype(interior.reason.dtype)
     at_end = at_end._replace(reason=code)
     lost = below & ~held
     return OperatingPoint(
@@ -233,10 +232,10 @@ def _ladder(
 def _corrected(point: OperatingPoint, chip: Chip, limits: Limits, medium: Medium) -> OperatingPoint:
     """One Newton step at the solution: the same value, and the derivative of the solution."""
     reason = point.reason
-    runaway, tripped = reason == _CODE["runaway"], reason == _CODE["trip"]
-    at_end = (reason == _CODE["none"]) | (reason == _CODE["floor"]) | tripped
+    runaway, tripped = reason == CODE["runaway"], reason == CODE["trip"]
+    at_end = (reason == CODE["none"]) | (reason == CODE["floor"]) | tripped
     limit, _, _ = ceiling(limits, medium)
-    end = jnp.where(reason == _CODE["none"], 1.0, chip.minimum_clock).astype(point.clock.dtype)
+    end = jnp.where(reason == CODE["none"], 1.0, chip.minimum_clock).astype(point.clock.dtype)
     at = jnp.where(runaway, point.temperature, limit)
     leakage = leakage_power(chip, at)
     excess = power_with_leakage(chip, leakage, point.clock) - (

@@ -8,7 +8,7 @@ from jax import Array
 from fabric_kernels.cooling import Cooling
 from fabric_kernels.cooling.answer import answer
 from fabric_kernels.cooling.chip import Medium
-from fabric_kernels.cooling.slowest import Sensitivity
+from fabric_kernels.cooling.deviation import Sensitivity
 from fabric_kernels.inputs import Gpu, Job, LiquidLoop, Population
 from fabric_kernels.uniform import Uniform
 
@@ -19,18 +19,19 @@ def single_phase(
     loop: LiquidLoop,
     population: Population,
     slowest: Annotated[Uniform, "slowest"],
+    bad_part: Annotated[Uniform, "bad_part"],
 ) -> Cooling:
     """Cold plate fed at the coolant supply temperature; a large `slowest` gives a slow GPU.
 
         C = c V,   R_plate = R_0 (V / V_0)^-n,   NTU = 1 / (R_plate C),   effectiveness = 1 - e^-NTU
-        T_b = supply,   R = R_package + R_interface + 1 / (effectiveness C)
+        T_b = supply,   R = R_package + R_interface + 1 / (effectiveness C) + upstream_plates / C
 
     Kays and London, Compact Heat Exchangers, 1984, for a wall of one temperature. R stays above
-    1 / C, so the outlet never gets hotter than the plate. Stops being true without flow (the
-    transient then matters), above about 100 degC at the plate, and for plates in series, whose
-    supply is the outlet of the one before.
+    1 / C, so the outlet never gets hotter than the plate. Plates in series: every plate that the
+    coolant has passed before has warmed it by P / C, taken at the power of the GPU itself. Stops
+    being true without flow (the transient then matters) and above about 100 degC at the plate.
     """
-    return answer(job, gpu, population, slowest, lambda r, f: cold_plate(loop, r, f))
+    return answer(job, gpu, population, slowest, bad_part, lambda r, f: cold_plate(loop, r, f))
 
 
 def cold_plate(
@@ -49,5 +50,23 @@ def cold_plate(
     effectiveness = -jnp.expm1(-units)
     fluid = 1.0 / (effectiveness * capacity)
     wall = units * (1.0 / effectiveness - 1.0) * fluid
-    sensitivity = Sensitivity(solid + wall, wall * (1.0 - exponent) - fluid, jnp.zeros_like(fluid))
-    return Medium(loop.coolant_supply_temperature, solid + fluid), sensitivity
+    upstream = loop.upstream_plates / capacity
+    by_flow = wall * (1.0 - exponent) - fluid - upstream
+    sensitivity = Sensitivity(solid + wall, by_flow, jnp.zeros_like(fluid))
+    return Medium(loop.coolant_supply_temperature, solid + fluid + upstream), sensitivity
+
+
+def flow_refusal(loop: LiquidLoop) -> str | None:
+    """Why a cold plate has no steady state, for a record of plain numbers; None where it has."""
+    flow, supply = float(loop.coolant_flow), float(loop.coolant_supply_temperature)
+    if flow * 6e4 < 0.02:
+        return (
+            f"coolant_flow is {flow * 6e4:.3g} L/min: a steady state needs more than 0.02 L/min; "
+            "for a plate without flow see the question transient (time_to_throttle)."
+        )
+    if supply > 60:
+        return (
+            f"coolant_supply_temperature is {supply:.4g} degC: at most 60 degC is allowed, where "
+            "the plate's law holds; set a colder supply."
+        )
+    return None

@@ -1,66 +1,72 @@
 """The slowest of N GPUs that differ from each other: first-order reliability, limit by limit.
 
-Thermal resistance, leakage, dynamic power, inlet temperature and flow of a GPU deviate by five
-independent standard normals z. For one limit at a time, the point of |z| = a where the clock is
-lowest is found from the gradient g of the clock (Hasofer and Lind, J. Eng. Mech. Div. ASCE 100,
-1974):
+    clock of the slowest = min over limits of phi(z),   z = -a g / |g|,   a = Phi^-1(U^(1/N))
 
-    z = -a g / |g|,   a = Phi^-1(U^(1/N)),   clock of the slowest = min over limits of phi(z)
-
-Limits are kept apart (a series system): one search on their minimum is wrong by up to 3.9 %,
-because two design points compete. Against brute force, N = 72 to 131072: 0.06 to 0.7 % too fast.
-Not included: parts outside the normal population, screening, and the fold of thermal runaway,
-which is not one of the limits here.
+with g the gradient of the clock under one limit alone. Limits are kept apart (a series system): one
+search on their minimum is wrong by up to 3.9 %, because two design points compete. Against brute
+force, N = 72 to 131072: 0.06 to 0.7 % too fast. Power cap and temperature are always searched;
+memory, dry-out and the fold of thermal runaway, screening and what groups of GPUs have in common
+only where some GPU of the tile may meet them.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.cooling.chip import (
+    CODE,
     Chip,
     Limits,
     Medium,
+    Memory,
+    fold_temperature,
+    leakage_power,
+    memory_power,
     power_slope,
     power_with_leakage,
     voltage,
 )
+from fabric_kernels.cooling.deviation import (
+    Aim,
+    Deviation,
+    Group,
+    Sensitivity,
+    Supply,
+    aimed,
+    steepest,
+)
 from fabric_kernels.inputs import Population
+from fabric_kernels.maths.order_statistics import level_of_largest
+from fabric_kernels.maths.rare import unless
 
+_COMMON = (CODE["power"], CODE["thermal"])
+_EVERY = (*_COMMON, CODE["hbm"], CODE["dry_out"], CODE["runaway"])
 SEARCHES = 3  # phi is stationary on |z| = a: within 1e-5 of converged, 2e-4 at wide spreads
+RARE_SEARCHES = 9  # each step is halved
+_STEPS = 8  # of Newton's method
 _FASTEST = 4.0  # clocks above 1 only steer the search
+_ROOM = 1.25  # a largest deviation is this much larger when it is asked whether a limit matters
+_NO_SCREENING = 8.0  # standard deviations that no part of a million has
 
 
-class Sensitivity(NamedTuple):
-    """How the medium of one GPU follows its deviations."""
-
-    resistance_by_resistance: Array  # dR / d ln(resistance factor), K W-1
-    resistance_by_flow: Array  # dR / d ln(flow), K W-1, not positive
-    temperature_by_flow: Array  # dT_b / d ln(flow), K, not positive
+Limit = float | Array
+"""Code of a limit of the clock; a number that is known costs nothing."""
 
 
-Supply = Callable[[Array | float, Array | float], tuple[Medium, Sensitivity]]
-"""Medium of a GPU whose resistance and flow have these log factors; 0 is the nominal GPU."""
+class Part(NamedTuple):
+    """A GPU and what it must hold."""
 
-
-class _Deviation(NamedTuple):
-    """The five normals, times the population's spread."""
-
-    resistance: Array  # of the log
-    leakage: Array  # of the log
-    dynamic_power: Array  # relative
-    temperature: Array  # K
-    flow: Array  # of the log
+    chip: Chip
+    limits: Limits
+    memory: Memory
 
 
 class _Median(NamedTuple):
     """What every search starts from."""
 
-    chip: Chip
-    limits: Limits
+    part: Part
     medium: Medium
     sensitivity: Sensitivity
     population: Population
@@ -68,43 +74,123 @@ class _Median(NamedTuple):
 
 
 def slowest_clock(
-    chip: Chip,
-    limits: Limits,
+    part: Part,
     supply: Supply,
     supplied: tuple[Medium, Sensitivity],
     population: Population,
-    score: Array,
+    exponential: Array,
+    count: Array,
     clock: Array,
 ) -> Array:
-    """Clock of the slowest GPU, at most `clock`, that of the nominal GPU.
+    """Clock of the slowest of `count` GPUs, at most `clock`, that of the nominal GPU.
 
-    `supplied` is the median's medium; `score` is a, above 0 for a slow GPU. Clipped to the range
+    `supplied` is the median's medium; a small `exponential` gives a slow GPU. Clipped to the range
     of the governor. Cost: 2 limits x SEARCHES x (the exponentials of `supply` and one), and 2.
     """
-    median = _Median(chip, limits, *supplied, population, clock)
-    by_power = _branch(median, supply, score, hot=False)
-    by_heat = _branch(median, supply, score, hot=True)
-    return jnp.clip(jnp.minimum(by_power, by_heat), chip.minimum_clock, clock)
+    median = _Median(part, *supplied, population, clock)
+    score = level_of_largest(count, exponential).normal_score
+    size = jnp.minimum(population.common_group, count)
+    group = Group(level_of_largest(count / size, exponential).normal_score, size)
+    usual = jnp.broadcast_to(_is_usual(median, score), clock.shape)
+
+    def common() -> Array:
+        return jnp.minimum(*(_branch(median, supply, score, limit) for limit in _COMMON))
+
+    def rare() -> Array:
+        return jnp.broadcast_to(_over_every_limit(median, supply, group), clock.shape)
+
+    found = unless(usual, jnp.broadcast_to(common(), clock.shape), rare)
+    return jnp.clip(found, part.chip.minimum_clock, clock)
 
 
-def _branch(median: _Median, supply: Supply, score: Array, *, hot: bool) -> Array:
-    """Clock of one limit at its design point: only the temperature's (hot) or only the power's."""
-    clock, chip = median.clock, median.chip
+def _is_usual(median: _Median, score: Array) -> Array:
+    """Whether no GPU can meet a rare limit, at a deviation somewhat larger than the largest."""
+    chip, limits, memory = median.part
+    medium, sensitivity, population = median.medium, median.sensitivity, median.population
+    reach = _ROOM * jnp.abs(score)
+    warming = population.flow_spread * sensitivity.temperature_by_flow
+    warmest = medium.temperature + reach * _hypot(population.inlet_temperature_spread, warming)
+    cool_memory = memory_power(memory, warmest) >= limits.power
+    losing = jnp.exp(-reach * population.flow_spread) * sensitivity.dry_out_power
+    losing = jnp.where(sensitivity.dry_out_by_flow > 0, losing, sensitivity.dry_out_power)
+    wet = losing >= limits.power
+    by_flow = sensitivity.resistance_by_flow / medium.resistance * population.flow_spread
+    resisting = _hypot(population.resistance_spread, by_flow)
+    lowering = reach * _hypot(resisting, population.leakage_spread)
+    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
+    fold = fold_temperature(chip, medium, jnp.ones_like(score)) - lowering / coefficient
+    alike = population.screening_limit >= _NO_SCREENING
+    apart = population.common_temperature_share + population.common_flow_share <= 0
+    return cool_memory & wet & (fold >= limits.temperature) & alike & apart
+
+
+def _hypot(one: Array, other: Array) -> Array:
+    return jnp.sqrt(one * one + other * other)
+
+
+def _branch(median: _Median, supply: Supply, score: Array, limit: float) -> Array:
+    """Clock at the design point of one limit alone."""
+    clock = median.clock
     zero = jnp.zeros_like(score)
-    deviation = _Deviation(zero, zero, zero, zero, zero)
+    deviation = Deviation(zero, zero, zero, zero, zero)
     medium, sensitivity = median.medium, median.sensitivity
     for _ in range(SEARCHES):
-        part, leakage, allowed = _deviating(median, medium, deviation, hot=hot)
-        clock = _newton(part, leakage, allowed, clock, steps=1)
-        v = voltage(chip, clock)
-        leaking, switching = v * v * leakage, v * v * chip.dynamic_power * clock
-        heating = 1.0 / medium.resistance if hot else chip.leakage_coefficient * leaking
-        costs = _costs(leaking, switching, heating, allowed, sensitivity)
-        deviation = _steepest(costs, median.population, score)
-        medium, sensitivity = supply(deviation.resistance, deviation.flow)
-        medium = medium._replace(temperature=medium.temperature + deviation.temperature)
-    part, leakage, allowed = _deviating(median, medium, deviation, hot=hot)
-    return _newton(part, leakage, allowed, clock, steps=5 if clock.dtype == jnp.float64 else 4)
+        chip, leakage, allowed = _deviating(median, (medium, sensitivity), deviation, limit)
+        clock = _newton(chip, leakage, allowed, clock, steps=1)
+        costs = _costs(median, chip, medium, sensitivity, (leakage, allowed, clock), limit)
+        deviation = steepest(costs, median.population, score)
+        medium, sensitivity = _supplied(supply, deviation)
+    chip, leakage, allowed = _deviating(median, (medium, sensitivity), deviation, limit)
+    return _newton(chip, leakage, allowed, clock, steps=5 if clock.dtype == jnp.float64 else 4)
+
+
+def _supplied(supply: Supply, deviation: Deviation) -> tuple[Medium, Sensitivity]:
+    medium, sensitivity = supply(deviation.resistance, deviation.flow)
+    return medium._replace(temperature=medium.temperature + deviation.temperature), sensitivity
+
+
+def _over_every_limit(median: _Median, supply: Supply, group: Group) -> Array:
+    """As the smallest `_branch`, over every limit and with groups and screening.
+
+    In loops, not unrolled, so that what is rarely computed is also quickly compiled.
+    """
+    shape = jnp.broadcast_shapes(group.score.shape, median.clock.shape)
+    zero = jnp.zeros(shape, median.clock.dtype)
+    none = Deviation(zero, zero, zero, zero, zero)
+    limits = jnp.asarray(_EVERY, zero.dtype)
+
+    def branch(number: Array, slowest: Array) -> Array:
+        limit = limits[number]
+
+        def search(_: int, state: tuple[Array, Aim]) -> tuple[Array, Aim]:
+            clock, aim = state
+            clock, costs = _followed(median, supply, aim.deviation, clock, limit)
+            return clock, aimed(costs, median.population, group, aim.own)
+
+        start = zero + median.clock, Aim(jnp.zeros((5, *shape), zero.dtype), none)
+        clock, _ = jax.lax.fori_loop(0, RARE_SEARCHES, search, start)
+        return jnp.minimum(slowest, clock)
+
+    return jax.lax.fori_loop(0, len(_EVERY), branch, zero + _FASTEST)
+
+
+def _followed(
+    median: _Median, supply: Supply, deviation: Deviation, clock: Array, limit: Array
+) -> tuple[Array, Deviation]:
+    """Clock of a deviating part under one limit, and what its deviations cost there."""
+    supplied = _supplied(supply, deviation)
+    chip, leakage, allowed = _deviating(median, supplied, deviation, limit)
+    folding = limit == CODE["runaway"]
+
+    def step(_: int, clock: Array) -> Array:
+        usual = _newton(chip, leakage, allowed, clock, steps=1)
+        return jnp.where(folding, _fold_newton(chip, supplied[0], clock), usual)
+
+    clock = jax.lax.fori_loop(0, _STEPS, step, clock)
+    costs = _costs(median, chip, *supplied, (leakage, allowed, clock), limit)
+    at_fold = _fold_costs(chip, *supplied, clock)
+    pairs = zip(at_fold, costs, strict=True)
+    return clock, Deviation(*(jnp.where(folding, fold, usual) for fold, usual in pairs))
 
 
 def _newton(chip: Chip, leakage: Array, allowed: Array, clock: Array, *, steps: int) -> Array:
@@ -116,49 +202,89 @@ def _newton(chip: Chip, leakage: Array, allowed: Array, clock: Array, *, steps: 
 
 
 def _deviating(
-    median: _Median, medium: Medium, deviation: _Deviation, *, hot: bool
+    median: _Median, supplied: tuple[Medium, Sensitivity], deviation: Deviation, limit: Limit
 ) -> tuple[Chip, Array, Array]:
     """A deviating part, its leakage at the limit, and the power the limit allows."""
-    chip, limits = median.chip, median.limits
-    if hot:
-        limit = limits.temperature
-        allowed = (limit - medium.temperature) / medium.resistance
-    else:
-        limit = medium.temperature + medium.resistance * limits.power
-        allowed = limits.power
+    chip, limits, memory = median.part
+    medium, sensitivity = supplied
+    allowed = _pick(limit, "hbm", memory_power(memory, medium.temperature), limits.power)
+    allowed = _pick(limit, "dry_out", sensitivity.dry_out_power, allowed)
+    by_heat = (limits.temperature - medium.temperature) / medium.resistance
+    at = medium.temperature + medium.resistance * allowed
+    at, allowed = (
+        _pick(limit, "thermal", limits.temperature, at),
+        _pick(limit, "thermal", by_heat, allowed),
+    )
     spread = median.population.leakage_spread
-    heating = chip.leakage_coefficient * (limit - chip.leakage_reference)
     # minus half the variance: the population's mean leakage is that of the chip
-    heating += deviation.leakage - 0.5 * spread * spread
-    leakage = chip.leakage * jnp.exp(jnp.minimum(heating, 60.0))
+    more = jnp.exp(deviation.leakage - 0.5 * spread * spread)
     dynamic = chip.dynamic_power * jnp.maximum(1.0 + deviation.dynamic_power, 0.0)
-    return chip._replace(dynamic_power=dynamic), leakage, allowed
+    part = chip._replace(dynamic_power=dynamic, leakage=chip.leakage * more)
+    return part, leakage_power(part, at), allowed
 
 
 def _costs(
-    leaking: Array, switching: Array, heating: Array, allowed: Array, sensitivity: Sensitivity
-) -> _Deviation:
-    """Power (W) that one unit of each deviation costs, `heating` being that of one kelvin."""
+    median: _Median,
+    chip: Chip,
+    medium: Medium,
+    sensitivity: Sensitivity,
+    point: tuple[Array, Array, Array],
+    limit: Limit,
+) -> Deviation:
+    """Power (W) that one unit of each deviation costs at (leakage, allowed power, clock)."""
+    leakage, allowed, clock = point
+    v = voltage(chip, clock)
+    leaking, switching = v * v * leakage, v * v * median.part.chip.dynamic_power * clock
+    heating = chip.leakage_coefficient * leaking
+    kept = heating * medium.resistance - 1.0
+    lost = _pick(limit, "hbm", -kept / median.part.memory.cross_resistance, 0.0)
+    heating = _pick(limit, "thermal", 1.0 / medium.resistance, heating)
     by_flow = allowed * sensitivity.resistance_by_flow + sensitivity.temperature_by_flow
-    return _Deviation(
+    by_flow = heating * by_flow + lost * sensitivity.temperature_by_flow
+    drying = _pick(limit, "dry_out", kept * sensitivity.dry_out_by_flow, 0.0)
+    return Deviation(
         resistance=heating * allowed * sensitivity.resistance_by_resistance,
         leakage=leaking,
         dynamic_power=switching,
-        temperature=heating,
-        flow=heating * by_flow,
+        temperature=heating + lost,
+        flow=by_flow + drying,
     )
 
 
-def _steepest(costs: _Deviation, population: Population, score: Array) -> _Deviation:
-    """The deviation whose normals have length `score` and point where power costs grow fastest."""
-    spreads = _Deviation(
-        population.resistance_spread,
-        population.leakage_spread,
-        population.dynamic_power_spread,
-        population.inlet_temperature_spread,
-        population.flow_spread,
+def _fold_newton(chip: Chip, medium: Medium, clock: Array) -> Array:
+    """A step to the clock at which the fold is the operating point.
+
+    There T_fold - T_b = R P(T_fold, phi), and leakage at the fold draws 1 / (R beta).
+    """
+    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
+    v = voltage(chip, clock)
+    s = jnp.where(v > chip.minimum_voltage, chip.voltage_slope, 0.0)
+    drawn = chip.idle_power + v * v * chip.dynamic_power * clock
+    room = fold_temperature(chip, medium, clock) - medium.temperature
+    room = room - medium.resistance * drawn - 1.0 / coefficient
+    switching = v * chip.dynamic_power * (2.0 * s * clock + v)
+    falling = 2.0 * s / (v * coefficient) + medium.resistance * switching
+    return jnp.clip(clock + room / jnp.maximum(falling, 1e-6), 0.0, _FASTEST)
+
+
+def _pick(limit: Limit, name: str, this: Array | float, other: Array | float) -> Any:
+    """`this` where the limit is that of the name; for a known limit only one is computed."""
+    if isinstance(limit, float):
+        return this if limit == CODE[name] else other
+    return jnp.where(limit == CODE[name], this, other)
+
+
+def _fold_costs(chip: Chip, medium: Medium, sensitivity: Sensitivity, clock: Array) -> Deviation:
+    """Kelvin of room below the fold that one unit of each deviation costs."""
+    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
+    v = voltage(chip, clock)
+    switching = v * v * chip.dynamic_power * clock
+    by_resistance = 1.0 / (coefficient * medium.resistance) + chip.idle_power + switching
+    by_flow = by_resistance * sensitivity.resistance_by_flow + sensitivity.temperature_by_flow
+    return Deviation(
+        resistance=by_resistance * sensitivity.resistance_by_resistance,
+        leakage=jnp.ones_like(clock) / coefficient,
+        dynamic_power=medium.resistance * switching,
+        temperature=jnp.ones_like(clock),
+        flow=by_flow,
     )
-    normals = [cost * spread for cost, spread in zip(costs, spreads, strict=True)]
-    length = sum((z * z for z in normals[1:]), normals[0] * normals[0])
-    scale = score * jax.lax.rsqrt(jnp.maximum(length, 1e-20))
-    return _Deviation(*(z * s * scale for z, s in zip(normals, spreads, strict=True)))

@@ -85,6 +85,39 @@ class Gpu:
         default=0.20,
         source="[A]",
     )
+    memory_temperature_limit: Array = quantity(
+        "degC",
+        "temperature of the memory stacks at which the clock governor slows down",
+        bounds=(40, 150),
+        default=95,
+        source="A100, H100 driver output [M]; HBM3e and HBM4 without a figure, so as these [A]",
+    )
+    memory_own_resistance: Array = quantity(
+        "K W-1",
+        "rise of the memory over the medium per watt of its own",
+        bounds=(0, 10),
+        default=0.1,
+        source="placeholder, no public figure [A]",
+    )
+    memory_cross_resistance: Array = quantity(
+        "K W-1",
+        "rise of the memory over the medium per watt of the GPU",
+        bounds=(0, 10),
+        default=0.02,
+        source="placeholder: memory is not the limit of a nominal part at 45 degC supply [A]",
+    )
+
+
+@record
+class OffCompute:
+    """What one GPU draws in the parts of a step in which it does not compute."""
+
+    wait_power: Array = quantity(
+        "W", "power of a GPU that waits for the slowest or for its pipeline", bounds=(0, 1e4)
+    )
+    communication_power: Array = quantity(
+        "W", "power of a GPU in exchange that compute does not hide", bounds=(0, 1e4)
+    )
 
 
 @record
@@ -121,4 +154,53 @@ class Population:
         bounds=(0, 0.5),
         default=0.07,
         source="[A]",
+    )
+    common_temperature_share: Array = quantity(
+        "1",
+        "share of the inlet temperature's variance that a group of GPUs has in common",
+        bounds=(0, 1),
+        default=0,
+        source="all of it apart [A]",
+    )
+    common_flow_share: Array = quantity(
+        "1",
+        "share of the flow's variance that a group of GPUs has in common",
+        bounds=(0, 1),
+        default=0,
+        source="all of it apart [A]",
+    )
+    common_group: Array = quantity(
+        "1",
+        "GPUs of a group with one manifold, or one cold aisle",
+        bounds=(1, 2**20),
+        default=72,
+        source="one NVL72 rack [A]",
+    )
+    screening_limit: Array = quantity(
+        "1",
+        "parts are screened so that no deviation exceeds this many standard deviations",
+        bounds=(1, 10),
+        default=10,
+        source="no screening [A]",
+    )
+    bad_part_probability: Array = quantity(
+        "1",
+        "probability that a GPU is a bad part, slower than its deviations explain",
+        bounds=(0, 0.1),
+        default=0,
+        source="burnt-in fleet; 1e-4 without [A]",
+    )
+    bad_part_least_slowdown: Array = quantity(
+        "1",
+        "clock of the median over that of the best bad part",
+        bounds=(1, 10),
+        default=1.1,
+        source="[A]",
+    )
+    bad_part_greatest_slowdown: Array = quantity(
+        "1",
+        "clock of the median over that of the worst bad part",
+        bounds=(1, 10),
+        default=1.5,
+        source="outliers of Sinha et al. SC'22 [M]",
     )

@@ -13,6 +13,27 @@ class Rack:
     other_power: Array = quantity(
         "W", "power per GPU of everything else in the rack", bounds=(0, 1e4)
     )
+    rack_power_limit: Array = quantity(
+        "W",
+        "rack power that the chosen cooling is built for",
+        bounds=(1e3, 1e7),
+        default=140e3,
+        source="OCP ORv3 high-power rack [V]",
+    )
+    liquid_heat_share: Array = quantity(
+        "1",
+        "share of the rack's heat that goes into liquid, the rest into air",
+        bounds=(0, 1),
+        default=0.87,
+        source="GB200 NVL72 115 of 132 kW from memory [A]",
+    )
+    server_fan_share: Array = quantity(
+        "1",
+        "fans inside the servers as a share of rack power",
+        bounds=(0, 0.5),
+        default=0.02,
+        source="liquid-cooled; 0.08-0.15 in air-cooled racks [A]",
+    )
 
 
 @record
@@ -58,6 +79,97 @@ class LiquidLoop:
     )
     plate_flow_exponent: Array = quantity(
         "1", "fall of plate resistance with flow", bounds=(0, 1), default=0.5, source="0.33-0.8 [A]"
+    )
+    upstream_plates: Array = quantity(
+        "1",
+        "like plates that the coolant has passed before (plates in series)",
+        bounds=(0, 16),
+        default=0,
+        source="plates in parallel [A]",
+    )
+
+
+@record
+class TwoPhaseLoop:
+    """A pumped two-phase loop, per GPU: a dielectric that boils in the cold plate."""
+
+    condenser_approach: Array = quantity(
+        "K",
+        "saturation temperature over that of the water that condenses the vapour",
+        bounds=(0, 40),
+        default=6,
+        source="[A]",
+    )
+    manifold_pressure_drop: Array = quantity(
+        "Pa",
+        "vapour pressure at the plate over that at the condenser",
+        bounds=(0, 1e5),
+        default=0,
+        source="[A]",
+    )
+    boiling_resistance: Array = quantity(
+        "K W-1",
+        "cold plate to saturated liquid",
+        bounds=(1e-5, 1),
+        default=0.008,
+        source="0.007 to 0.025 on other sources [V], this package [A]",
+    )
+    latent_heat: Array = quantity(
+        "J kg-1",
+        "heat of evaporation of the coolant",
+        bounds=(1e4, 3e6),
+        default=177540,
+        source="R1233zd(E) at 50 degC and 2.94 bar, CoolProp 8.0.0 [C]",
+    )
+    liquid_heat_capacity: Array = quantity(
+        "J kg-1 K-1",
+        "specific heat of the liquid coolant",
+        bounds=(100, 1e4),
+        default=1243,
+        source="R1233zd(E) at 50 degC, CoolProp 8.0.0 [C]",
+    )
+    subcooling: Array = quantity(
+        "K",
+        "liquid at the inlet of the plate below saturation",
+        bounds=(0, 50),
+        default=5,
+        source="[A]",
+    )
+    design_exit_quality: Array = quantity(
+        "1",
+        "vapour share at the outlet, at thermal design power and design flow",
+        bounds=(0.05, 1),
+        default=0.5,
+        source="[A]",
+    )
+    critical_quality: Array = quantity(
+        "1",
+        "vapour share at the outlet at which the plate dries out",
+        bounds=(0.05, 1),
+        default=0.7,
+        source="[A]",
+    )
+    refrigerant_flow_share: Array = quantity(
+        "1",
+        "coolant flow as a share of design flow",
+        bounds=(1e-3, 10),
+        default=1,
+        source="[A]",
+    )
+    critical_heat_flow: Array = quantity(
+        "W",
+        "power at which the critical heat flux of the plate is reached",
+        bounds=(1, 1e6),
+        default=6080,
+        source="380 W cm-2 on a small vehicle [M] over 16 cm2; falls with the area",
+    )
+    dry_out_trips: Array = quantity(
+        "1",
+        "what a GPU does at dry-out",
+        bounds=(0, 1),
+        default=0,
+        source="the governor holds the power below it, optimistic [A]",
+        flags=("cap", "trip"),
     )
 
 

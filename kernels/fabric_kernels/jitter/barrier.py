@@ -6,31 +6,62 @@ import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.collective import Collective
+from fabric_kernels.expert import Expert
 from fabric_kernels.jitter import Jitter
-from fabric_kernels.maths.order_statistics import exponential_variate, level_of_exponent
+from fabric_kernels.jitter.answer import stalled
+from fabric_kernels.maths.order_statistics import level_of_exponent
 from fabric_kernels.noise import HopNoise
+from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Traffic, Tree
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.uniform import Uniform
-from fabric_kernels.workload import Workload
 
 HALF = 0.6931471805599453  # exponential variate of the median
 
 
 def barrier(
-    workload: Workload,
     collective: Collective,
+    expert: Expert,
+    pipeline: Pipeline,
     noise: HopNoise,
-    slowest: Annotated[Uniform, "data.slowest"],
+    data: Annotated[Uniform, "data.slowest"],
+    experts: Annotated[Uniform, "expert.slowest"],
+    stages: Annotated[Uniform, "pipeline.slowest"],
 ) -> Jitter:
-    """Stall of `fabric_steps` steps that each wait for the largest of `fabric_messages` noises.
+    """Stall of exchanges whose every step waits for the largest noise of all its messages.
 
-    Exact in kind for collectives with a barrier after each step; an upper bound for rings and
+    Exact in kind for exchanges with a barrier after each step; an upper bound for rings and
     trees, which do not wait for all (a ring of 65536 takes a sixth of it). The job waits for the
     slowest of M concurrent groups, so the sum of the steps is taken at the level E / M. Negative
     sums, which only centred noise has, count as 0.
     """
-    exponential = exponential_variate(slowest) / workload.concurrent_groups
-    stall = sum_of_largest(noise, collective.fabric_messages, collective.fabric_steps, exponential)
-    return Jitter(jitter_stall=jnp.maximum(stall, 0.0))
+    return stalled(barrier_stall, collective, expert, pipeline, noise, (data, experts, stages))
+
+
+def barrier_stall(traffic: Traffic, noise: HopNoise, exponential: Array) -> Array:
+    """Stall of one exchange at -log u = exponential, the slowest of its groups."""
+    level = exponential / traffic.groups
+    total = jnp.zeros_like(level)
+    for pattern in traffic.patterns:
+        steps, messages = steps_of(pattern)
+        total = total + sum_of_largest(noise, messages, steps, level)
+    return total
+
+
+def steps_of(pattern: Pattern) -> tuple[Array, Array]:
+    """Steps one after another, and the messages across the fabric in each."""
+    match pattern:
+        case Ring():
+            steps = pattern.steps if pattern.crossings is None else pattern.crossings
+            return steps * pattern.repeats, pattern.ranks * pattern.parallel
+        case Tree():
+            steps = pattern.legs * pattern.levels + pattern.chunks - 1
+            return steps * pattern.repeats, pattern.ranks * pattern.trees * pattern.parallel
+        case Doubling():
+            return pattern.levels * pattern.repeats, pattern.ranks * pattern.parallel
+        case Barrier():
+            return pattern.rounds * pattern.repeats, pattern.messages
+        case Line():
+            return pattern.hops * pattern.repeats, jnp.ones_like(pattern.hops)
 
 
 def sum_of_largest(noise: HopNoise, count: Array, steps: Array, exponential: Array) -> Array:

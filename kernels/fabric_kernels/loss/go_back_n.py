@@ -2,24 +2,35 @@
 
 from typing import Annotated
 
+import jax.numpy as jnp
+from jax import Array
+
 from fabric_kernels.collective import Collective
+from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import LossProcess, Retransmission, ScaleOut
 from fabric_kernels.loss import Loss
+from fabric_kernels.loss.answer import Uniforms, stalled
 from fabric_kernels.loss.rings import losses, rings_of, stall
 from fabric_kernels.path import Path
+from fabric_kernels.pattern import Traffic
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.uniform import Uniform
-from fabric_kernels.workload import Workload
 
 
 def go_back_n(
-    workload: Workload,
     path: Path,
     collective: Collective,
+    expert: Expert,
+    pipeline: Pipeline,
     scale_out: ScaleOut,
     loss_process: LossProcess,
     retransmission: Retransmission,
     lost: Annotated[Uniform, "data.lost"],
     timed_out: Annotated[Uniform, "data.timed_out"],
+    expert_lost: Annotated[Uniform, "expert.lost"],
+    expert_timed_out: Annotated[Uniform, "expert.timed_out"],
+    pipeline_lost: Annotated[Uniform, "pipeline.lost"],
+    pipeline_timed_out: Annotated[Uniform, "pipeline.timed_out"],
 ) -> Loss:
     """Stall of the exchange by isolated losses, the receiver reporting each at once.
 
@@ -39,10 +50,21 @@ def go_back_n(
     trip. The sum of two maxima is an upper bound of the maximum of the sums. Bursts hit go-back-N
     once each: give their rate, not that of their packets.
     """
-    rings = rings_of(workload, collective, scale_out)
     packet_time = scale_out.packet_payload / path.gpu_rate
-    followed = losses(rings.messages * (rings.packets - 1), loss_process)
-    last = losses(rings.messages, loss_process)
-    fast = stall(2 * path.hop_latency + 2 * packet_time, followed, rings, lost)
-    slow = stall(retransmission.retransmission_timeout, last, rings, timed_out)
-    return Loss(loss_stall=fast + slow)
+
+    def law(traffic: Traffic, drawn: Uniforms) -> Array:
+        total = jnp.zeros_like(traffic.groups)
+        for rings in rings_of(traffic, scale_out):
+            followed = losses(rings.messages * (rings.packets - 1), loss_process)
+            last = losses(rings.messages, loss_process)
+            fast = stall(2 * path.hop_latency + 2 * packet_time, followed, rings, drawn[0])
+            slow = stall(retransmission.retransmission_timeout, last, rings, drawn[1])
+            total = total + fast + slow
+        return total
+
+    uniforms = (
+        (lost, timed_out),
+        (expert_lost, expert_timed_out),
+        (pipeline_lost, pipeline_timed_out),
+    )
+    return stalled(law, collective, expert, pipeline, uniforms)

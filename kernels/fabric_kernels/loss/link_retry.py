@@ -2,22 +2,31 @@
 
 from typing import Annotated
 
+import jax.numpy as jnp
+from jax import Array
+
 from fabric_kernels.collective import Collective
+from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import LinkRetry, LossProcess, ScaleOut
 from fabric_kernels.loss import Loss
+from fabric_kernels.loss.answer import Uniforms, stalled
 from fabric_kernels.loss.rings import losses, rings_of, stall
 from fabric_kernels.path import SECONDS_PER_METRE
+from fabric_kernels.pattern import Traffic
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.uniform import Uniform
-from fabric_kernels.workload import Workload
 
 
 def link_retry(
-    workload: Workload,
     collective: Collective,
+    expert: Expert,
+    pipeline: Pipeline,
     scale_out: ScaleOut,
     loss_process: LossProcess,
     retry: LinkRetry,
     lost: Annotated[Uniform, "data.lost"],
+    expert_lost: Annotated[Uniform, "expert.lost"],
+    pipeline_lost: Annotated[Uniform, "pipeline.lost"],
 ) -> Loss:
     """Stall of the exchange by frames that a link repeats.
 
@@ -31,8 +40,14 @@ def link_retry(
     far below 1, and for errors on the wire: no link retry repairs a packet that a full queue
     dropped.
     """
-    rings = rings_of(workload, collective, scale_out)
     cable = 2 * scale_out.cable_length * SECONDS_PER_METRE
     frames = 2 * scale_out.packet_payload / scale_out.link_rate
-    broken = losses(rings.messages * rings.packets, loss_process)
-    return Loss(loss_stall=stall(cable + retry.link_turnaround + frames, broken, rings, lost))
+
+    def law(traffic: Traffic, drawn: Uniforms) -> Array:
+        total = jnp.zeros_like(traffic.groups)
+        for rings in rings_of(traffic, scale_out):
+            broken = losses(rings.messages * rings.packets, loss_process)
+            total = total + stall(cable + retry.link_turnaround + frames, broken, rings, drawn[0])
+        return total
+
+    return stalled(law, collective, expert, pipeline, ((lost,), (expert_lost,), (pipeline_lost,)))

@@ -5,12 +5,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.collective import Collective
 from fabric_kernels.inputs import LossProcess, ScaleOut
 from fabric_kernels.maths.chain import chain_length
 from fabric_kernels.maths.poisson import largest_of, poisson_quantile
+from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Traffic, Tree
 from fabric_kernels.uniform import Uniform
-from fabric_kernels.workload import Workload
 
 
 class Rings(NamedTuple):
@@ -22,21 +21,30 @@ class Rings(NamedTuple):
     packets: Array  # packets of one message
 
 
-def rings_of(workload: Workload, collective: Collective, scale_out: ScaleOut) -> Rings:
-    """The rings of all concurrent groups.
+def rings_of(traffic: Traffic, scale_out: ScaleOut) -> list[Rings]:
+    """The rings of all concurrent groups; other patterns as if each stall held up all the next."""
+    return [_rings(pattern, traffic.groups, scale_out) for pattern in traffic.patterns]
 
-    A ring of N senders takes 2 (N - 1) steps; where a step has more messages than that, as many
-    rings run in parallel (the rails of a hierarchical exchange).
-    """
-    senders = collective.fabric_steps / 2 + 1
-    parallel = jnp.maximum(collective.fabric_messages / senders, 1.0)
-    ranks = jnp.maximum(collective.fabric_messages / parallel, 1.0)
-    return Rings(
-        number=workload.concurrent_groups * parallel,
-        ranks=ranks,
-        messages=collective.fabric_steps * (collective.fabric_messages / parallel),
-        packets=jnp.maximum(collective.message_payload / scale_out.packet_payload, 1.0),
-    )
+
+def _rings(pattern: Pattern, groups: Array, scale_out: ScaleOut) -> Rings:
+    one = jnp.ones_like(groups)
+    match pattern:
+        case Ring():
+            number, ranks = groups * pattern.parallel, pattern.ranks
+            messages = pattern.steps * pattern.ranks * pattern.repeats
+        case Tree():
+            number, ranks = groups * pattern.parallel * pattern.trees, one
+            messages = pattern.legs * pattern.chunks * pattern.ranks * pattern.repeats
+        case Doubling():
+            number, ranks = groups * pattern.parallel, one
+            messages = pattern.levels * pattern.ranks * pattern.repeats
+        case Barrier():
+            number, ranks = groups, one
+            messages = pattern.messages * pattern.rounds * pattern.repeats
+        case Line():
+            number, ranks, messages = groups, one, pattern.hops * pattern.repeats
+    packets = jnp.maximum(pattern.payload / scale_out.packet_payload, 1.0)
+    return Rings(number, ranks, messages, packets)
 
 
 def losses(packets: Array, loss_process: LossProcess) -> Array:

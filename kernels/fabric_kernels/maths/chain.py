@@ -1,56 +1,124 @@
 """The longest chain of stalls in a ring: how many of them does the last rank wait for?"""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.lax import stop_gradient
 
-from fabric_kernels.maths.chain_coefficients import CHAIN
+from fabric_kernels.maths.chain_coefficients import CHAIN, TURNS
+from fabric_kernels.maths.normal import normal_quantile
+from fabric_kernels.uniform import Uniform
+
+
+class Chain(NamedTuple):
+    """Law of the number of equal stalls on the critical path, given how many there are."""
+
+    mean: Array
+    deviation: Array
+    skewness: Array
+    stalls: Array
+
+
+def chain_law(stalls: Array, ranks: Array, turns: Array) -> Chain:
+    """Law of the number of equal stalls on the critical path of a ring without barrier.
+
+        mean = L(n) + (n - L(n)) / N
+
+    `stalls` n happen anywhere in the steps of `ranks` N, which carry a message `turns` h times
+    round the ring: h = steps / (N - 1), 2 for an all-reduce, 1 for one phase, more for calls that
+    follow each other. L(n), about sqrt(h n), is the longest chain of n random points on a
+    cylinder of height h circumferences, one point after another if a message can get from one to
+    the other: last-passage percolation with rare, equal weights, as of Ulam's problem (Aldous and
+    Diaconis, Bull. AMS 36(4), 1999). Simulated (kernels/constants/chain_length.py) up to 2000
+    points and 16 turns; its ratio to sqrt(n) is interpolated in log n and log h. More turns are
+    as many rings of 16 one after another. Beyond 2000 points the last ratio to sqrt(h n) is kept,
+    1.030 for an all-reduce, which truly falls slowly to 1, and the deviation grows as n^(1/6).
+    (n - L) / N are stalls that meet in one message, where few ranks must share many.
+
+    Against event-level rings the mean is exact for N = 1 and n <= 1, within 7 % for 2 to 8 ranks
+    and within 3 % beyond.
+    """
+    stalls, turns = stop_gradient(stalls), stop_gradient(jnp.maximum(turns, 1e-3))
+    longer = jnp.maximum(turns / TURNS[-1], 1.0)
+    points = stalls / longer
+    height = jnp.log(jnp.clip(turns, TURNS[0], TURNS[-1]))
+    many = jnp.maximum(points / CHAIN[-1][0], 1.0)
+    at = jnp.log(jnp.clip(points, 1.0, CHAIN[-1][0]))
+    logarithm, deviation, skewness = (_interpolated(at, height, column) for column in _COLUMNS)
+    length = longer * jnp.exp(logarithm) * jnp.sqrt(jnp.minimum(jnp.maximum(points, 1.0), 2e3))
+    length = jnp.where(points < 1, stalls, length * jnp.sqrt(many))
+    length = jnp.minimum(length, stalls)
+    deviation = deviation * jnp.exp(jnp.log(many) / 6) * jnp.sqrt(longer)
+    shared = 1 / ranks
+    return Chain(
+        length + (stalls - length) * shared,
+        jnp.where(points > 1, deviation * (1 - shared), 0.0),
+        skewness / jnp.sqrt(longer),
+        stalls,
+    )
 
 
 def chain_length(stalls: Array, ranks: Array) -> Array:
-    """Mean number of equal stalls on the critical path of a ring all-reduce without barrier.
+    """Mean number of equal stalls on the critical path of a ring all-reduce (`chain_law`)."""
+    return chain_law(stalls, ranks, jnp.full_like(ranks, 2.0)).mean
 
-        C(n) = L(n) + (n - L(n)) / N
 
-    `stalls` n happen anywhere in the 2 (N - 1) steps of `ranks` N. L(n), about sqrt(2 n), is the
-    longest chain of n random points on a cylinder of height 2 circumferences, one point after
-    another if a message can get from one to the other: last-passage percolation with rare, equal
-    weights (kernels/constants/chain_length.py), a monotone cubic in sqrt(n) up to 2000 points;
-    beyond, its last ratio to sqrt(2 n) is kept, 1.030, which truly falls slowly to 1. (n - L) / N
-    are stalls that meet in one message, where few ranks must share many.
+def chain_quantile(chain: Chain, u: Uniform, score: Array | None = None) -> Array:
+    """Whole number of stalls on the critical path at the level of u.
 
-    A mean: a single run lies around it by 0.5 to 2. Against event-level rings it is exact for
-    N = 1 and n <= 1, within 7 % for 2 to 8 ranks and within 3 % beyond.
+        floor(mean + 1/2 + s (z + skewness (z^2 - 1) / 6)),  s^2 = deviation^2 - 1/12
+
+    the Cornish-Fisher expansion of a law that rounding makes 1/12 wider (Sheppard's correction),
+    between 1 and n; where mean and deviation leave room for two neighbouring numbers only, those
+    two, floor(mean + u). `score` stands for the normal score z of u where a caller has another.
     """
-    length = _longest_chain(jnp.maximum(stalls, 1.0))
-    return jnp.where(stalls > 0, length + (stalls - length) / ranks, 0.0)
+    z = jnp.clip(normal_quantile(u) if score is None else score, -8.0, 8.0)
+    lower = jnp.floor(chain.mean)
+    part = chain.mean - lower
+    variance = chain.deviation * chain.deviation
+    two = variance <= part * (1 - part) + 0.02
+    spread = jnp.sqrt(jnp.maximum(variance - 1 / 12, 1e-6))
+    bent = z + jnp.clip(chain.skewness, -0.5, 0.5) * (z * z - 1) / 6
+    whole = jnp.floor(chain.mean + 0.5 + spread * bent)
+    neighbour = lower + jnp.where(_at_least(u, 1 - part), 1.0, 0.0).astype(lower.dtype)
+    sampled = jnp.where(two, jnp.where(part > 0, neighbour, lower), whole)
+    return jnp.clip(sampled, jnp.minimum(chain.stalls, 1.0), chain.stalls)
 
 
-def _longest_chain(points: Array) -> Array:
-    root = jnp.sqrt(points)
-    length = _BEYOND * root
-    for start, end, cubic in reversed(_CUBICS):
-        step = root - start
-        piece = cubic[3] * step
-        for coefficient in cubic[2:0:-1]:
-            piece = (piece + coefficient) * step
-        length = jnp.where(root < end, piece + cubic[0], length)
-    return length
+def _at_least(u: Uniform, level: Array) -> Array:
+    """u >= level."""
+    return jnp.where(u.upper, u.distance <= 1 - level, u.distance >= level)
 
 
-def _cubics() -> list[tuple[float, float, tuple[float, ...]]]:
-    """Start, end and coefficients in root - start of every piece between two knots."""
-    root, length, slope = np.sqrt([c[0] for c in CHAIN]), *np.array(CHAIN).T[1:]
-    width = np.diff(root)
-    secant = np.diff(length) / width
-    second = (3 * secant - 2 * slope[:-1] - slope[1:]) / width
-    third = (slope[:-1] + slope[1:] - 2 * secant) / width**2
-    rows = np.stack([length[:-1], slope[:-1], second, third], axis=1)
-    return [
-        (float(start), float(end), tuple(map(float, row)))
-        for start, end, row in zip(root[:-1], root[1:], rows, strict=True)
-    ]
+def _interpolated(points: Array, height: Array, column: tuple[tuple[float, ...], ...]) -> Array:
+    """Linear in both logarithms; a node's value first, then from node to node."""
+    previous = _along(height, _HEIGHTS, column[0])
+    total = previous
+    for start, end, row in zip(_POINTS[:-1], _POINTS[1:], column[1:], strict=True):
+        value = _along(height, _HEIGHTS, row)
+        total = total + (value - previous) * jnp.clip((points - start) / (end - start), 0.0, 1.0)
+        previous = value
+    return total
 
 
-_CUBICS = _cubics()
-_BEYOND = CHAIN[-1][1] / CHAIN[-1][0] ** 0.5
+def _along(at: Array, nodes: tuple[float, ...], values: tuple[float, ...]) -> Array:
+    total = jnp.full_like(at, values[0])
+    for start, end, low, high in zip(nodes[:-1], nodes[1:], values[:-1], values[1:], strict=True):
+        if low != high:
+            total = total + (high - low) * jnp.clip((at - start) / (end - start), 0.0, 1.0)
+    return total
+
+
+def _columns() -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Log of mean over sqrt(n), deviation and skewness: one row of turns for every n from 1 on."""
+    one = [(1.0, 0.0, 0.0)] * len(TURNS)
+    cells = np.array([one, *(row for _, row in CHAIN)])
+    cells[..., 0] = np.log(cells[..., 0]) - 0.5 * np.array(_POINTS)[:, None]
+    return tuple(tuple(map(tuple, cells[..., k].tolist())) for k in range(3))
+
+
+_POINTS = (0.0, *(float(np.log(n)) for n, _ in CHAIN))
+_HEIGHTS = tuple(float(np.log(h)) for h in TURNS)
+_COLUMNS = _columns()

@@ -56,7 +56,12 @@ def poisson_quantile(rate: Array, u: Uniform) -> Array:
     """
     rate = stop_gradient(rate)
     summed = _summed_quantile(rate, u)
-    return jnp.where(summed < SUMMED, summed, jnp.maximum(_expanded_quantile(rate, u), SUMMED))
+    return jnp.where(summed < SUMMED, summed, jnp.maximum(jnp.floor(_expanded(rate, u)), SUMMED))
+
+
+def smooth_poisson_quantile(rate: Array, u: Uniform) -> Array:
+    """`poisson_quantile` before rounding down: the expansion, for counts of 8 and more."""
+    return _expanded(stop_gradient(rate), u)
 
 
 def _summed_quantile(rate: Array, u: Uniform) -> Array:
@@ -83,22 +88,37 @@ def _summed_quantile(rate: Array, u: Uniform) -> Array:
     return reached
 
 
-def _expanded_quantile(rate: Array, u: Uniform) -> Array:
+def _expanded(rate: Array, u: Uniform) -> Array:
     # smaller rates have no count of 8 in reach, and s would leave the range of the iteration
     rate = jnp.maximum(rate, 1e-3)
     # below -1.35 a count would be below the summed ones
     score = jnp.maximum(normal_quantile(u) / jnp.sqrt(rate), -1.35)
     near = jnp.abs(score) < _SERIES_WITHIN
     small = jnp.where(near, score, 0.1)
-    log_ratio = jnp.where(near, small * _series(small, _LOG_RATIO), _log_ratio(score))
+    log_ratio = jnp.where(near, small * _series(small, _LOG_RATIO), _newton(score))
     excess = jnp.where(near, small * _series(small, _RATIO), jnp.expm1(log_ratio))
     far = (jnp.log(score / excess) + 0.5 * log_ratio) / log_ratio
     count = rate + rate * excess
     shift = jnp.where(near, _series(small, _SHIFT), far) - 0.0218 / (count + 0.065 * rate)
-    return jnp.floor(count + shift)
+    return count + shift
 
 
-def _log_ratio(score: Array) -> Array:
+def most_of_many(rate: Array, choices: Array) -> Array:
+    """Level v that about one of exp(choices) Poisson counts of this rate passes.
+
+        rate + v (log(v / rate) - 1) = choices
+
+    the Chernoff bound of the Poisson tail turned round; 0 where the rate is.
+    """
+    safe = jnp.maximum(rate, 1e-30)
+    score = jnp.sqrt(2 * choices / safe)
+    near = score < _SERIES_WITHIN
+    small = jnp.where(near, score, 0.1)
+    ratio = jnp.exp(jnp.where(near, small * _series(small, _LOG_RATIO), _newton(score)))
+    return rate * ratio
+
+
+def _newton(score: Array) -> Array:
     """Newton's solution t of 1 + exp(t) (t - 1) = score^2 / 2 with the sign of score."""
     away = jnp.where(jnp.abs(score) < _SERIES_WITHIN, 1.0, score)
     square = away * away

@@ -5,7 +5,7 @@ from jax import Array
 
 from fabric_kernels.maths.order_statistics import SMALLEST, Level, complement
 from fabric_kernels.maths.power_tail import largest_of_exponential
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
 
@@ -37,6 +37,14 @@ class ExponentialNoise(HopNoise):
         """Minimum + scale, and the scale."""
         scale = self.exponential_noise_scale
         return self.exponential_noise_minimum + scale, scale
+
+    def body(self) -> Body:
+        """Exponential; the minimum is paid by every hop alike."""
+        return Body(
+            "exponential",
+            jnp.zeros_like(self.exponential_noise_scale),
+            self.exponential_noise_scale,
+        )
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
         """Minimum + scale H_N and scale sqrt(sum of 1 / n^2, n <= N), closed forms."""

@@ -1,11 +1,12 @@
 """Hop noise that follows a gamma law."""
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.maths.gamma_law import gamma_exponent, gamma_quantile
 from fabric_kernels.maths.order_statistics import Level, moments_of_largest
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
 
@@ -32,6 +33,11 @@ class GammaNoise(HopNoise):
         """Scale * shape and scale * sqrt(shape)."""
         shape = self.gamma_noise_shape
         return self.gamma_noise_scale * shape, self.gamma_noise_scale * jnp.sqrt(shape)
+
+    def body(self) -> Body:
+        """Gamma; smooth in its relative deviation, 1 / sqrt(shape)."""
+        relative = jax.lax.rsqrt(self.gamma_noise_shape)
+        return Body("gamma", relative, self.moments()[1])
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the largest of `count` draws, by quadrature."""

@@ -5,7 +5,7 @@ from jax import Array
 
 from fabric_kernels.maths.order_statistics import SMALLEST, Level, complement
 from fabric_kernels.maths.power_tail import largest_of_pareto
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
 
@@ -51,6 +51,10 @@ class ParetoNoise(HopNoise):
         index = self.pareto_noise_tail_index
         mean = self.pareto_noise_scale / (1.0 - index)
         return mean, mean / jnp.sqrt(1.0 - 2.0 * index)
+
+    def body(self) -> Body:
+        """Generalised Pareto, in its scale: the deviation would have no end at 1/2."""
+        return Body("pareto", self.pareto_noise_tail_index, self.pareto_noise_scale)
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
         """Ratios of gamma functions, in closed form."""

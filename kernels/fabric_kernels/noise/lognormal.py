@@ -5,7 +5,7 @@ from jax import Array
 
 from fabric_kernels.maths.normal import log_survival
 from fabric_kernels.maths.order_statistics import Level
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
 
@@ -44,6 +44,10 @@ class LognormalNoise(HopNoise):
         square = self.lognormal_noise_sigma * self.lognormal_noise_sigma
         mean = self.lognormal_noise_median * jnp.exp(0.5 * square)
         return mean, mean * jnp.sqrt(jnp.expm1(square))
+
+    def body(self) -> Body:
+        """Lognormal; smooth in its sigma, 0 being the normal law."""
+        return Body("lognormal", self.lognormal_noise_sigma, self.moments()[1])
 
 
 def lognormal(noise: LognormalNoise) -> HopNoise:

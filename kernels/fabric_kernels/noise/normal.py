@@ -5,7 +5,7 @@ from jax import Array
 
 from fabric_kernels.maths.normal import log_survival
 from fabric_kernels.maths.order_statistics import Level
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
 
@@ -32,6 +32,11 @@ class NormalNoise(HopNoise):
     def moments(self) -> tuple[Array, Array]:
         """Mean 0 and the deviation."""
         return jnp.zeros_like(self.normal_noise_deviation), self.normal_noise_deviation
+
+    def body(self) -> Body:
+        """Normal."""
+        deviation = self.normal_noise_deviation
+        return Body("normal", jnp.zeros_like(deviation), deviation)
 
 
 def normal(noise: NormalNoise) -> HopNoise:

@@ -14,7 +14,7 @@ from fabric_kernels.maths.order_statistics import (
     weighted_moments,
 )
 from fabric_kernels.maths.root import increasing_root
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise, Rare
 from fabric_kernels.quantity import quantity, record
 
 STEPS = 18
@@ -94,6 +94,20 @@ class SpikyNoise(HopNoise):
             self.spike_scale * self.spike_scale + (1.0 - share) * gap * gap
         )
         return body + share * gap, jnp.sqrt(variance)
+
+    def body(self) -> Body:
+        """The lognormal law between spikes."""
+        sigma = self.spiky_noise_sigma
+        mean = self.spiky_noise_median * jnp.exp(0.5 * sigma * sigma)
+        return Body("lognormal", sigma, mean * jnp.sqrt(jnp.expm1(sigma * sigma)))
+
+    def rare(self) -> Rare:
+        """Spikes of a least and an exponential length."""
+        sigma = self.spiky_noise_sigma
+        mean = self.spiky_noise_median * jnp.exp(0.5 * sigma * sigma)
+        length = jnp.maximum(self.spike_minimum + self.spike_scale - mean, 0.0)
+        memory = jnp.minimum(self.spike_scale / jnp.maximum(length, 1e-18), 1.0)
+        return Rare(self.spike_probability, length, memory)
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the largest of `count` draws, by quadrature.

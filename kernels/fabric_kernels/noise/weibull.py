@@ -5,7 +5,7 @@ from jax import Array
 from jax.lax import lgamma
 
 from fabric_kernels.maths.order_statistics import SMALLEST, Level, complement
-from fabric_kernels.noise import HopNoise
+from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
 
@@ -35,6 +35,10 @@ class WeibullNoise(HopNoise):
         first, second = lgamma(1.0 + inverse), lgamma(1.0 + 2.0 * inverse)
         mean = self.weibull_noise_scale * jnp.exp(first)
         return mean, mean * jnp.sqrt(jnp.expm1(second - 2.0 * first))
+
+    def body(self) -> Body:
+        """Weibull; smooth in the logarithm of its shape."""
+        return Body("weibull", jnp.log(self.weibull_noise_shape), self.moments()[1])
 
 
 def weibull(noise: WeibullNoise) -> HopNoise:

@@ -1,15 +1,17 @@
-"""One synchronous training step: slowest compute, then the exchange."""
-
-import jax.numpy as jnp
-from jax import Array
+"""One synchronous training step: slowest compute, then every exchange."""
 
 from fabric_kernels.collective import Collective
 from fabric_kernels.cooling import Cooling
-from fabric_kernels.exchange import DataExchange
+from fabric_kernels.exchange import Exchange
+from fabric_kernels.exchange.parts import data_part, expert_part, pipeline_part, tensor_part
+from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import Gpu, Job
 from fabric_kernels.jitter import Jitter
 from fabric_kernels.loss import Loss
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.step import Step
+from fabric_kernels.step.parts import compute_of, flop_utilisation
+from fabric_kernels.tensor import Tensor
 from fabric_kernels.workload import Workload
 
 
@@ -19,7 +21,10 @@ def synchronous(
     workload: Workload,
     cooling: Cooling,
     collective: Collective,
-    exchange: DataExchange,
+    tensor: Tensor,
+    expert: Expert,
+    pipeline: Pipeline,
+    exchange: Exchange,
     jitter: Jitter,
     loss: Loss,
 ) -> Step:
@@ -27,7 +32,7 @@ def synchronous(
 
         compute_time = t0 (1 + kappa (1 - phi) / phi),  phi the slowest clock fraction
         bubble = bubble_share compute_time
-        step_time = compute_time + bubble + allreduce_time
+        step_time = compute_time + bubble + data + tensor + expert + pipeline exchange
 
     The parts telescope in the fixed order compute, pipeline, bandwidth, latency, thermal,
     congestion, jitter, loss: each is what its effect adds to a step that has all before it, so
@@ -35,35 +40,31 @@ def synchronous(
     given from outside). An upper bound of the joint law: the slowest GPU need not hold up the
     slowest exchange. A clock of 0 never ends its step: the time is infinite, not undefined.
     """
-    full_clock, share = workload.full_clock_compute_time, workload.bubble_share
-    waiting = full_clock * _slowdown(job.compute_bound_share, cooling.slowest_clock_fraction)
-    compute_time = full_clock + waiting
-    # no bubble, even where the compute never ends
-    bubble = jnp.where(share > 0, share * compute_time, 0.0)
-    step_time = compute_time + bubble + exchange.allreduce_time
+    compute = compute_of(job, workload, cooling.slowest_clock_fraction)
+    communication = (
+        exchange.allreduce_time
+        + exchange.tensor_exchange_time
+        + exchange.expert_exchange_time
+        + exchange.pipeline_exchange_time
+    )
+    clean = (data_part(collective), tensor_part(tensor), expert_part(expert))
+    stages = pipeline_part(pipeline)
+    step_time = compute.slowest + compute.bubble + communication
     tokens_per_second = workload.tokens_per_step / step_time
     return Step(
-        compute_time=compute_time,
-        bubble=bubble,
-        exposed_communication_time=exchange.allreduce_time,
+        compute_time=compute.slowest,
+        bubble=compute.bubble,
+        exposed_communication_time=communication,
         step_time=step_time,
-        step_time_compute=full_clock,
-        step_time_pipeline=full_clock * share,
-        step_time_bandwidth=collective.nvlink_transfer_time + collective.fabric_transfer_time,
-        step_time_latency=collective.exchange_latency,
-        # not a difference of totals, which rounds below 0
-        step_time_thermal=waiting * (1 + share),
+        step_time_compute=compute.full_clock,
+        step_time_pipeline=compute.full_clock * compute.bubble_share,
+        step_time_bandwidth=sum((c.transfer for c in clean), stages.transfer),
+        step_time_latency=sum((c.latency for c in clean), stages.latency),
+        step_time_thermal=compute.thermal,
         step_time_congestion=exchange.congestion_delay,
         step_time_jitter=jitter.jitter_stall,
         step_time_loss=loss.loss_stall,
-        scaling_efficiency=full_clock / step_time,
-        model_flop_utilisation=6 * job.parameters / (job.gpus * gpu.peak_flops) * tokens_per_second,
+        scaling_efficiency=compute.full_clock / step_time,
+        model_flop_utilisation=flop_utilisation(job, gpu, workload, tokens_per_second),
         tokens_per_second=tokens_per_second,
     )
-
-
-def _slowdown(compute_bound_share: Array, clock_fraction: Array) -> Array:
-    """Relative growth of compute time at a lower clock: kappa (1 - phi) / phi."""
-    stopped = clock_fraction <= 0
-    running = jnp.where(stopped, 1.0, clock_fraction)
-    return jnp.where(stopped, jnp.inf, compute_bound_share * (1 - running) / running)

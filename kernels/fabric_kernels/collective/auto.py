@@ -1,0 +1,102 @@
+"""The fastest collective that applies."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from fabric_kernels.collective import ALGORITHMS, Collective
+from fabric_kernels.collective.all_to_all import in_rounds, straight
+from fabric_kernels.collective.calls import Call, Network, Part, PartOf, calls_of, followed, scaled
+from fabric_kernels.collective.hierarchical import STAGED
+from fabric_kernels.collective.ring import flat_ring
+from fabric_kernels.collective.tree import chained_tree, doubled
+from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
+from fabric_kernels.model import ModelError
+from fabric_kernels.operation import Operation
+from fabric_kernels.path import Path
+from fabric_kernels.pattern import Pattern, Traffic, repeated
+from fabric_kernels.workload import Workload
+
+CANDIDATES: dict[str, PartOf] = {
+    "ring": flat_ring,
+    "double_binary_tree": chained_tree,
+    "recursive_halving_doubling": doubled,
+    **STAGED,
+    "direct": straight,
+    "pairwise": in_rounds,
+}
+"""One call of every algorithm, by name."""
+
+
+def auto(
+    operation: Operation,
+    workload: Workload,
+    overlap: Overlap,
+    path: Path,
+    scale_up: ScaleUp,
+    reduction: Reduction,
+) -> Collective:
+    """The algorithm with the least transfer and latency, chosen for every call and sample.
+
+    Chosen before congestion, jitter and loss, as a library chooses from its own table; what needs
+    switches that add takes part where they can. collective_algorithm is that of the first call.
+    """
+    network = Network(path, scale_up, reduction)
+    total, traffic, first = None, [], None
+    for placed, times in calls_of("auto", operation, workload, overlap, scale_up):
+        part, code = fastest(placed.call, network)
+        part = scaled(part, times)
+        traffic.append(Traffic(part.patterns, placed.groups))
+        total = part if total is None else followed(total, part)
+        first = code if first is None else first
+    if total is None or first is None:
+        raise ModelError(f"operation {type(operation).__name__} has no call.")
+    return Collective(
+        nvlink_transfer_time=total.nvlink_transfer,
+        fabric_transfer_time=total.fabric_transfer,
+        exchange_latency=total.latency,
+        fabric_hops=total.hops,
+        collective_algorithm=first,
+        collective_protocol=jnp.zeros_like(first),
+        traffic=tuple(traffic),
+    )
+
+
+def fastest(call: Call, network: Network) -> tuple[Part, Array]:
+    """The fastest algorithm of one call, and its code; the patterns of the others never happen."""
+    parts = {name: part for name in CANDIDATES if (part := _applied(name, call, network))}
+    times = {n: p.nvlink_transfer + p.fabric_transfer + p.latency for n, p in parts.items()}
+    names = list(parts)
+    best, code = times[names[0]], jnp.full_like(times[names[0]], ALGORITHMS.index(names[0]))
+    for name in names[1:]:
+        # not a number where it cannot be used: never less
+        better = (times[name] < best) | (jnp.isnan(best) & ~jnp.isnan(times[name]))
+        best = jnp.where(better, times[name], best)
+        code = jnp.where(better, float(ALGORITHMS.index(name)), code)
+    return _of_code(parts, code), code
+
+
+def _applied(name: str, call: Call, network: Network) -> Part | None:
+    try:
+        return CANDIDATES[name](call._replace(algorithm=name), network)
+    except ModelError:
+        return None
+
+
+def _of_code(parts: dict[str, Part], code: Array) -> Part:
+    values, patterns = None, ()
+    for name, part in parts.items():
+        mine = code == ALGORITHMS.index(name)
+        if values is None:
+            values = list(part[:4])
+        else:
+            values = [jnp.where(mine, new, old) for new, old in zip(part[:4], values, strict=True)]
+        patterns += _where(mine, part.patterns)
+    assert values is not None  # some algorithm answers every operation
+    return Part(values[0], values[1], values[2], values[3], patterns)
+
+
+def _where(mine: Array, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+    """The patterns where they are chosen; elsewhere numbers that harm nobody, 0 times."""
+    kept = jax.tree.map(lambda number: jnp.where(mine, number, 1.0), patterns)
+    return repeated(kept, jnp.where(mine, 1.0, 0.0))

@@ -1,0 +1,129 @@
+"""From one collective call to the data exchange of a step."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from fabric_kernels.collective import ALGORITHMS, Collective
+from fabric_kernels.collective.placement import placement
+from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
+from fabric_kernels.model import ModelError
+from fabric_kernels.operation import Operation
+from fabric_kernels.path import Path
+from fabric_kernels.pattern import Pattern, Traffic, repeated
+from fabric_kernels.workload import Workload, groups_of
+
+
+class Call(NamedTuple):
+    """One collective call of one group."""
+
+    algorithm: str
+    operation: str
+    payload: Array  # B in the sense of nccl-tests: of all ranks together where it is gathered
+    ranks: Array
+    domains: Array  # NVLink domains that the group touches
+    in_domain: Array  # its ranks in the domain that holds fewest
+
+
+class Network(NamedTuple):
+    """What a call goes over."""
+
+    path: Path
+    scale_up: ScaleUp
+    reduction: Reduction
+
+
+class Part(NamedTuple):
+    """What a call or a stage of one takes; stages follow each other."""
+
+    nvlink_transfer: Array  # s
+    fabric_transfer: Array  # s without congestion
+    latency: Array  # s
+    hops: Array  # across the fabric on the critical path
+    patterns: tuple[Pattern, ...] = ()
+
+
+PartOf = Callable[[Call, Network], Part]
+"""What one call of an algorithm takes."""
+
+
+def followed(first: Part, second: Part) -> Part:
+    """One after the other."""
+    return Part(
+        first.nvlink_transfer + second.nvlink_transfer,
+        first.fabric_transfer + second.fabric_transfer,
+        first.latency + second.latency,
+        first.hops + second.hops,
+        first.patterns + second.patterns,
+    )
+
+
+def scaled(part: Part, times: Array) -> Part:
+    """The same call `times` as often."""
+    return Part(
+        part.nvlink_transfer * times,
+        part.fabric_transfer * times,
+        part.latency * times,
+        part.hops * times,
+        repeated(part.patterns, times),
+    )
+
+
+def refused(call: Call, why: str, instead: str) -> ModelError:
+    """What to say when a model is built of an algorithm and an operation that do not fit."""
+    return ModelError(f"{call.algorithm} has no {call.operation}: {why}; choose {instead}.")
+
+
+def exchange(
+    algorithm: str,
+    part_of: PartOf,
+    operation: Operation,
+    workload: Workload,
+    overlap: Overlap,
+    network: Network,
+) -> Collective:
+    """The data exchange of a step: every call of the operation on every kind of message.
+
+    Calls follow each other, and a payload in buckets is as many calls of a share each.
+    """
+    total, traffic = None, []
+    for call, times in calls_of(algorithm, operation, workload, overlap, network.scale_up):
+        part = scaled(part_of(call.call, network), times)
+        traffic.append(Traffic(part.patterns, call.groups))
+        total = part if total is None else followed(total, part)
+    if total is None:
+        raise ModelError(f"operation {type(operation).__name__} has no call.")
+    code = jnp.full_like(total.latency, ALGORITHMS.index(algorithm))
+    return Collective(
+        nvlink_transfer_time=total.nvlink_transfer,
+        fabric_transfer_time=total.fabric_transfer,
+        exchange_latency=total.latency,
+        fabric_hops=total.hops,
+        collective_algorithm=code,
+        collective_protocol=jnp.zeros_like(code),
+        traffic=tuple(traffic),
+    )
+
+
+class Placed(NamedTuple):
+    """A call and how many groups make it at the same time."""
+
+    call: Call
+    groups: Array
+
+
+def calls_of(
+    algorithm: str, operation: Operation, workload: Workload, overlap: Overlap, scale_up: ScaleUp
+) -> list[tuple[Placed, Array]]:
+    """The calls of a step, alike ones together, each with how often it is made."""
+    calls = []
+    for group in groups_of(workload):
+        domains, in_domain = placement(group.ranks, group.spacing, scale_up)
+        share = group.payload / overlap.buckets_data
+        for name, times in Counter(operation.calls).items():
+            call = Call(algorithm, name, share, group.ranks, domains, in_domain)
+            calls.append((Placed(call, group.number), overlap.buckets_data * times))
+    return calls

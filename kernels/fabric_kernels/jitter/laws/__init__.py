@@ -1,0 +1,1 @@
+"""Laws of waiting by pattern: rings, trees, pairs, lines and barriers."""

@@ -1,0 +1,34 @@
+"""Many uniforms a sample, made where they are used."""
+
+import dataclasses
+
+import jax
+from jax import Array
+
+from fabric_kernels.uniform import Uniform, WideUniform
+from fabricarlo.sampling.uniforms import uniform
+from fabricarlo.sampling.words import wide_words
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Counted(WideUniform):
+    """A wide slot: uniform j of sample n is Threefry's first word at counter (n, j).
+
+    Keys are uint32 [1, 1 or column], `sample` is n mod 2^32 [replicate, column].
+    """
+
+    first_key: Array
+    second_key: Array
+    sample: Array
+
+    def at(self, number: Array) -> Uniform:
+        """The uniforms of this number, [..., replicate, column]."""
+        lead = (1,) * (number.ndim - self.sample.ndim)
+        key = (self._led(self.first_key, lead), self._led(self.second_key, lead))
+        word, _ = wide_words(key, self._led(self.sample, lead), number)
+        return uniform(word)
+
+    @staticmethod
+    def _led(array: Array, lead: tuple[int, ...]) -> Array:
+        return array.reshape(lead + array.shape)

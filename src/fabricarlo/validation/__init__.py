@@ -1,0 +1,1 @@
+"""Kinds of reference tables, and what the product is held to on each."""
