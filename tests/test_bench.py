@@ -25,7 +25,7 @@ sweep: mirror
 seed: 3
 samples: 2048
 base: [gpu/b200, fabric/roce-800g, workload/dense-405b]
-set: {gpus: 16384, jitter_stall: 0 s}
+set: {gpus: 16384, data_jitter_stall: 0 s}
 draws:
   link_rate: {pert: {low: 700 Gbit/s, mode: 780 Gbit/s, high: 800 Gbit/s}}
   routing_efficiency: {uniform: {low: 0.8, high: 0.98}}
@@ -33,7 +33,7 @@ draws:
   packet_loss_rate: {lognormal: {median: 1e-10, sigma: 2}}
 copula:
   - {draws: [link_rate, routing_efficiency], correlation: 0.5}
-outputs: [allreduce_time, bus_bandwidth, loss_stall]
+outputs: [allreduce_time, bus_bandwidth, data_loss_stall]
 """
 
 

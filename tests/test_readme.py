@@ -93,7 +93,7 @@ def small(path: Path) -> str:
     spec["samples"] = 256
     spec["axes"] |= {"fabric": spec["axes"]["fabric"][:1], "gpus": spec["axes"]["gpus"][:1]}
     spec["draws"] = {"coolant_supply_temperature": spec["draws"]["coolant_supply_temperature"]}
-    spec["set"] |= {"jitter_stall": 0, "loss_stall": 0}
+    spec["set"] |= {"data_jitter_stall": 0, "data_loss_stall": 0}
     spec["outputs"] = ["step_time"]
     del spec["copula"]
     text = io.StringIO()

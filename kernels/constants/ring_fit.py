@@ -115,3 +115,31 @@ def deviation(number: int) -> float:
 def mean(number: int) -> float:
     """Mean of one hop."""
     return moments(*LAWS[number])[0]
+
+
+def spike_members() -> list[tuple[int, float]]:
+    """Number in LAWS and coordinate in [-1, 1] of every law of equal spikes: log10 eps."""
+    return [
+        (number, 1 + 0.5 * float(np.log10(share)))
+        for number, (family, share) in enumerate(LAWS)
+        if family == "spikes"
+    ]
+
+
+def standardised(number: int, values: Reals, hops: Reals, most: float, gumbel: Reals) -> Reals:
+    """(T - (H - 1) m - M) / unit: what a wait has beyond its mean and its largest hop.
+
+    H hops on every path, M the largest of `most` hops at the same level.
+    """
+    family = LAWS[number][0]
+    unit = 1.0 if family == "pareto" else deviation(number)
+    largest = quantile(number, -np.exp(-gumbel) / most)
+    return (values - largest - (hops - 1) * mean(number)) / unit
+
+
+def nested(values: Reals) -> str:
+    """An array as nested tuples."""
+    if values.ndim == 1:
+        return "(" + ", ".join(f"{v:.6g}" for v in values) + ",)"
+    between = "\n" if values.ndim > 2 else ""
+    return f"({between}" + f",{between}".join(nested(v) for v in values) + f",{between})"

@@ -7,17 +7,30 @@ arrivals, on a grid by fast Fourier transform; both legs: F_h * dF_h, as up and 
 """
 
 import os
-import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from ring_draws import LAWS, cached
+from ring_fit import (
+    FAMILIES,
+    Reals,
+    deviation,
+    fitted,
+    members,
+    nested,
+    spike_members,
+    standardised,
+)
 from scipy import fft, stats
 
+SCRIPT = "kernels/constants/tree_constants.py"
+TARGET = Path(__file__).parents[1] / "fabric_kernels/jitter/laws/tree_table.py"
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 17, 20)
 GUMBELS = np.linspace(-3.0, 9.0, 25)
 """Where the quantile function is kept: -log(-log F)."""
@@ -88,6 +101,7 @@ def tabulated(family: str, shape: float) -> NDArray[np.float64]:
     return np.array(made)
 
 
+@cache
 def simulated() -> dict[tuple[str, float], NDArray[np.float64]]:
     """The table of every law with a density."""
     return {
@@ -99,11 +113,65 @@ def simulated() -> dict[tuple[str, float], NDArray[np.float64]]:
     }
 
 
+def spike_means() -> Reals:
+    """Mean of the wait for equal spikes [leg - 1, depth, law] in their length, by the recursion."""
+    made = np.zeros((2, len(DEPTHS), len(spike_members())))
+    for column, (number, _) in enumerate(spike_members()):
+        share, above = LAWS[number][1], np.zeros(64)  # P(more than k spikes)
+        for depth in range(1, max(DEPTHS) + 1):
+            before = np.concatenate([[1.0], above[:-1]])
+            arrived = (1 - share) * above + share * before
+            above = arrived * (2 - arrived)
+            if depth in DEPTHS:
+                mean_of_leg = above.sum()
+                made[:, DEPTHS.index(depth), column] = mean_of_leg, 2 * mean_of_leg
+    return made
+
+
+def fitted_family(family: str, legs: int) -> Reals:
+    """Coefficients over level, depth and shape."""
+    points: list[list[float]] = []
+    for number, y in members(family):
+        table = simulated()[LAWS[number]]
+        for row, depth in enumerate(DEPTHS):
+            values = table[row, legs - 1]
+            hops, most = np.float64(legs * depth), legs * (2 ** (depth + 1) - 2)
+            rest = standardised(number, values, hops, most, GUMBELS)
+            size = np.maximum(np.abs(values), 0.2 * hops * deviation(number))
+            error = size / (1.0 if family == "pareto" else deviation(number))
+            points += [
+                [(v - 3.5) / 5.5, (depth - 10.5) / 9.5, y, r, e]
+                for v, r, e in zip(GUMBELS, rest, error, strict=True)
+                if v >= -2
+            ]
+    a, b, c, value, error = np.array(points).T
+    found, missed = fitted([a, b, c], (6, 6, min(FAMILIES[family].degree, 5)), value, error)
+    print(f"{family}, {legs} legs: within {np.abs(missed / error).max():.4f}", flush=True)
+    return found
+
+
+def fitted_spikes(means: Reals) -> Reals:
+    """Coefficients of the logarithm of the mean over depth and share."""
+    places = np.array([y for _, y in spike_members()])
+    x, y = (
+        v.ravel()
+        for v in np.meshgrid((np.array(DEPTHS) - 10.5) / 9.5, places, indexing="ij")
+    )
+    found, missed = fitted([x, y], (6, 6), np.log(means.ravel()), np.ones(x.size))
+    print(f"spikes: within {np.abs(missed).max():.4f}", flush=True)
+    return found
+
+
 def main() -> None:
     """Compute and write the table."""
-    for law, table in simulated().items():
-        print(law, table[3, 1, ::6], flush=True)
+    text = f'"""Constants of trees; written by {SCRIPT}; do not edit."""\n\n'
+    text += "# ruff: noqa: E501\n# fmt: off\n"
+    for legs, name in ((1, "ONE_LEG"), (2, "BOTH_LEGS")):
+        rows = (f"\"{f}\": {nested(fitted_family(f, legs))}" for f in FAMILIES)
+        text += f"{name} = {{\n" + ",\n".join(rows) + ",\n}\n"
+    text += f"SPIKES = {nested(fitted_spikes(spike_means()[0]))}\n"
+    TARGET.write_text(text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -6,6 +6,7 @@ from typing import Any
 from fabric_kernels.collective.across import switch_refusal
 from fabric_kernels.collective.all_to_all import direct, pairwise
 from fabric_kernels.collective.auto import auto
+from fabric_kernels.collective.calibrated import calibrated
 from fabric_kernels.collective.hierarchical import (
     hierarchical,
     hierarchical_halving_doubling,
@@ -17,6 +18,7 @@ from fabric_kernels.collective.hierarchical import (
     sharp,
 )
 from fabric_kernels.collective.inside import nvls_refusal
+from fabric_kernels.collective.nccl import nccl
 from fabric_kernels.collective.ring import ring
 from fabric_kernels.collective.seed_document import seed_document, seed_document_as_written
 from fabric_kernels.collective.tree import double_binary_tree, recursive_halving_doubling
@@ -31,19 +33,31 @@ from fabric_kernels.congestion.spray_trimming import spray_trimming
 from fabric_kernels.cooling.air import air
 from fabric_kernels.cooling.single_phase import flow_refusal, single_phase
 from fabric_kernels.cooling.two_phase import two_phase
+from fabric_kernels.energy.by_phase import by_phase
+from fabric_kernels.errors.forward_error_correction import forward_error_correction
+from fabric_kernels.errors.given import given
 from fabric_kernels.exchange.additive import additive
 from fabric_kernels.expert import all_to_alls as expert
 from fabric_kernels.expert.none import none as no_experts
+from fabric_kernels.facility.air_handlers import air_handlers
+from fabric_kernels.facility.dry_cooler import chilled_water, dry_cooler
 from fabric_kernels.incast.traffic import traffic
 from fabric_kernels.jitter.barrier import barrier
 from fabric_kernels.loss.go_back_n import go_back_n
+from fabric_kernels.loss.go_back_n_single_nak import go_back_n_single_nak
 from fabric_kernels.loss.link_retry import link_retry
+from fabric_kernels.loss.recovery import timer_refusal
+from fabric_kernels.loss.selective_repeat import selective_repeat
+from fabric_kernels.loss.trimming import trimming
+from fabric_kernels.noise.empirical import empirical
 from fabric_kernels.noise.exponential import exponential
 from fabric_kernels.noise.gamma import gamma
 from fabric_kernels.noise.generalised_pareto import generalised_pareto
 from fabric_kernels.noise.lognormal import lognormal
+from fabric_kernels.noise.mixture import mixture
 from fabric_kernels.noise.normal import normal
 from fabric_kernels.noise.spikes import spikes
+from fabric_kernels.noise.uniform import uniform
 from fabric_kernels.noise.weibull import weibull
 from fabric_kernels.operation.gradients import replicated, zero_1, zero_3
 from fabric_kernels.operation.single import (
@@ -52,6 +66,7 @@ from fabric_kernels.operation.single import (
     point_to_point,
     reduce_scatter,
 )
+from fabric_kernels.optics.ports import ports
 from fabric_kernels.path.fat_tree import fat_tree, fat_tree_refusal
 from fabric_kernels.path.multi_plane import multi_plane, multi_plane_refusal
 from fabric_kernels.path.rail_optimised import rail_optimised, rail_optimised_refusal
@@ -68,6 +83,8 @@ from fabric_kernels.routing.spraying import spraying
 from fabric_kernels.step.overlapped import overlapped, overlapped_refusal
 from fabric_kernels.step.synchronous import synchronous
 from fabric_kernels.tensor.all_reduces import ring_reduced, switch_reduced
+from fabric_kernels.transient.two_node import two_node
+from fabric_kernels.window.sliding import sliding
 from fabric_kernels.workload.dense import dense, dense_refusal
 from fabric_kernels.workload.mixture_of_experts import (
     mixture_of_experts,
@@ -117,6 +134,8 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
         "direct": direct,
         "pairwise": pairwise,
         "auto": auto,
+        "nccl": nccl,
+        "calibrated": calibrated,
         "seed_document": seed_document,
         "seed_document_as_written": seed_document_as_written,
     },
@@ -134,13 +153,32 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
         "normal": normal,
         "generalised_pareto": generalised_pareto,
         "spikes": spikes,
+        "uniform": uniform,
+        "mixture": mixture,
+        "empirical": empirical,
     },
     "jitter": {"barrier": barrier},
-    "loss": {"go_back_n": go_back_n, "link_retry": link_retry},
+    "errors": {"given": given, "forward_error_correction": forward_error_correction},
+    "window": {"sliding": sliding},
+    "loss": {
+        "go_back_n": go_back_n,
+        "go_back_n_single_nak": go_back_n_single_nak,
+        "selective_repeat": selective_repeat,
+        "trimming": trimming,
+        "link_retry": link_retry,
+    },
     "exchange": {"additive": additive},
     "cooling": {"single_phase": single_phase, "air": air, "two_phase": two_phase},
     "power": {"rack": rack},
+    "facility": {
+        "dry_cooler": dry_cooler,
+        "chilled_water": chilled_water,
+        "air_handlers": air_handlers,
+    },
+    "transient": {"two_node": two_node},
+    "optics": {"ports": ports},
     "step": {"synchronous": synchronous, "overlapped": overlapped},
+    "energy": {"by_phase": by_phase},
 }
 """For every question its answers by name; the first is the default."""
 
@@ -165,6 +203,9 @@ REFUSALS: dict[Callable[..., Any], Callable[..., str | None]] = {
     pfc: buffer_refusal,
     spray_trimming: buffer_refusal,
     credits: credits_refusal,
+    go_back_n: timer_refusal,
+    go_back_n_single_nak: timer_refusal,
+    selective_repeat: timer_refusal,
 }
 """Answer -> why it cannot answer for these numbers. A refusal takes the records of its
 annotations, filled with plain numbers, and returns None or a message that says what to do."""
@@ -182,5 +223,7 @@ DIMENSIONS: dict[str, int] = {
     "loss.expert.timed_out": 55,
     "loss.pipeline.lost": 54,
     "loss.pipeline.timed_out": 53,
+    "loss.chain": 50,
+    "errors.marginal": 49,
 }
 """Sobol' dimension of every stage slot. Append downwards; a number is never used again."""

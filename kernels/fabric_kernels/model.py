@@ -88,6 +88,12 @@ class _Repeated(WideUniform):
         return Uniform(jnp.broadcast_to(upper, shape), jnp.broadcast_to(distance, shape))
 
 
+def _spare(*, wide: bool) -> Uniform | WideUniform:
+    """Stands for a slot that was not drawn, because no output depends on it."""
+    u = Uniform(jnp.asarray(True), jnp.asarray(0.5))  # noqa: FBT003
+    return _Repeated(u) if wide else u
+
+
 class Model:
     """A set of stages, at most one per question, in an order that can be run.
 
@@ -226,8 +232,8 @@ class Model:
 
         for stage in self.traced(outputs, given):
             arguments = {p: recall(r) for p, r in stage.needs.items()}
-            # a slot that nothing reads may be missing
-            arguments |= {p: uniforms.get(s.stream) for p, s in stage.slots.items()}
+            for parameter, slot in stage.slots.items():
+                arguments[parameter] = uniforms.get(slot.stream, _spare(wide=slot.wide))
             answer = stage.function(**arguments)
             replaced = {n: given[n] for n in quantities(stage.answers) if n in given}
             known[stage.answers] = dataclasses.replace(answer, **replaced) if replaced else answer

@@ -73,6 +73,17 @@ class Claims:
                 yield from self._blocks(group, epoch + 1, done, failed)
                 return
 
+    def held(self, done: Intervals) -> dict[str, list[tuple[int, int]]]:
+        """Blocks that are claimed and not done, as ranges, by the token of who claims them."""
+        self._refresh()
+        found: dict[str, list[tuple[int, int]]] = {}
+        for group in self._missing(done, 0):
+            if epoch := self._known.get(group):
+                holder = presence.holder_of(self.objects.get(self._key(group, epoch)))
+                end = min((group + 1) * self.size, self.layout.block_count)
+                found.setdefault(holder, []).extend(done.missing(group * self.size, end))
+        return found
+
     def forget(self) -> None:
         """Remove all claims of a finished store."""
         self.objects.clear(PREFIX.rstrip("/"))

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from fabricarlo import __version__
-from fabricarlo.errors import FabricarloError, StoreError
+from fabricarlo.commands import COMMANDS
+from fabricarlo.errors import FabricarloError
 
 app = typer.Typer(
     name="fabricarlo",
@@ -20,7 +21,9 @@ app = typer.Typer(
 )
 
 Spec = Annotated[Path, typer.Argument(help="Sweep file (YAML).")]
-Out = Annotated[Path, typer.Option("--out", help="Directory of the Zarr store.")]
+Out = Annotated[
+    str, typer.Option("--out", help="The Zarr store: a directory, or s3://BUCKET/NAME.")
+]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of the spec; may be repeated."),
@@ -35,6 +38,13 @@ Process = Annotated[
         metavar="K/N",
         help="Take share K of N of the blocks; default from SLURM_PROCID/SLURM_NTASKS.",
     ),
+]
+Elastic = Annotated[
+    bool, typer.Option("--elastic", help="Claim blocks beside other processes that do so.")
+]
+Distributed = Annotated[
+    bool,
+    typer.Option("--distributed", help="Start devices that span hosts (a TPU slice) together."),
 ]
 BlockLanes = Annotated[
     int | None,
@@ -69,12 +79,19 @@ def run(
     sets: Sets = None,
     overwrite: Overwrite = False,
     process: Process = None,
+    elastic: Elastic = False,
+    distributed: Distributed = False,
     block: BlockLanes = None,
     tile: TileLanes = None,
     json: Json = False,
 ) -> None:
     """Run a sweep into a store, or go on where it stopped."""
-    share = _share(process)
+    share = None if elastic and process is None else _share(process)
+    if distributed:
+        from fabricarlo.multihost import join_hosts
+
+        host = join_hosts()
+        share = share if process is not None or elastic else host
     from fabricarlo.progress import reporter
     from fabricarlo.running import run as run_sweep
 
@@ -84,6 +101,7 @@ def run(
         overrides=_overrides(samples, sets),
         overwrite=overwrite,
         process=share,
+        elastic=elastic,
         block=block,
         tile=tile,
         reporter=reporter(as_json=json),
@@ -101,7 +119,7 @@ def check(spec: Spec, samples: Samples = None, sets: Sets = None) -> None:
 
 @app.command()
 def show(
-    store: Annotated[Path, typer.Argument(help="Directory of a store.")],
+    store: Annotated[str, typer.Argument(help="A store: a directory, or s3://BUCKET/NAME.")],
     output: Annotated[
         list[str] | None, typer.Option("--output", help="Only this output; may be repeated.")
     ] = None,
@@ -121,12 +139,12 @@ def validate(
     every_row: Annotated[bool, typer.Option("--all", help="Print every row.")] = False,
 ) -> None:
     """Run the kernels on reference tables; exit code 1 where a criterion does not hold."""
-    from fabricarlo.validation.kinds import chosen
+    from fabricarlo.validation.kinds import chosen, validated
     from fabricarlo.validation.shown import machine_form, print_report
 
     passed = True
     for table, kind in chosen(tables):
-        report = kind.validate(table)
+        report = validated(table, kind)
         passed = passed and report.passed
         if json:
             typer.echo(machine_form(report))
@@ -156,6 +174,10 @@ def schema() -> None:
     from fabricarlo.schema import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2))
+
+
+for _command in COMMANDS:
+    app.command()(_command)
 
 
 def _overrides(samples: int | None, sets: list[str] | None) -> list[str]:
@@ -188,7 +210,7 @@ def main() -> None:
         sys.exit(stop.exit_code)
     except FabricarloError as error:
         typer.echo(str(error), err=True)
-        sys.exit(1 if isinstance(error, StoreError) and error.resumable else 2)
+        sys.exit(error.exit_code)
     except Exception as error:
         sys.exit(_other(error))
 

@@ -59,7 +59,9 @@ def _object_store(url: str) -> Store:
             f"{url}: object stores need the package obstore: pip install 'fabricarlo[s3]'."
         ) from None
     try:
-        options: Any = {"retry_config": RETRY, "client_options": CLIENT}
+        plain = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("true", "1", "yes")
+        client = CLIENT | {"allow_http": plain}  # options given here hide those of the environment
+        options: Any = {"retry_config": RETRY, "client_options": client}
         return ObjectStore(from_url(url, **options))
     except Exception as error:  # whatever obstore thinks of a URL or of the environment
         raise StoreError(

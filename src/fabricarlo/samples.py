@@ -9,6 +9,7 @@ import numpy as np
 import zarr
 
 from fabricarlo.layout import Block
+from fabricarlo.objects import failures
 from fabricarlo.plan import Plan
 from fabricarlo.segment import ABSENT, NOT_WRITTEN, Checks, Written
 from fabricarlo.store import SweepStore
@@ -60,12 +61,14 @@ class SampleWriter:
         sizes = dict(zip(keys, self.store.objects.sizes(list(keys.values())), strict=True))
         return Written(block.chunk, block.part, block.stop, checksums, sizes)
 
+    def kept(self, block: Block, values: dict[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+        """What `write` would keep of these values, in the order of `stored`."""
+        for array in self.wanted(block):
+            yield array.name, self._kept(array, block, values[array.source])
+
     def checksums(self, block: Block, values: dict[str, np.ndarray]) -> dict[str, int]:
         """The checksums that `write` would record for these values."""
-        return {
-            a.name: google_crc32c.value(self._kept(a, block, values[a.source]).tobytes())
-            for a in self.wanted(block)
-        }
+        return {n: google_crc32c.value(v.tobytes()) for n, v in self.kept(block, values)}
 
     def _is_its_own_code(self, array: SampleArray, kept: np.ndarray) -> bool:
         """Whether the bytes of a chunk are the bytes of its values, with nothing to encode."""
@@ -124,6 +127,8 @@ class SampleWriter:
             where = (*(block.region[k] for k in array.axes), samples)
             try:
                 yield array.name, np.asarray(self._stored[array.name][where])
+            except failures():
+                raise
             except Exception:  # whatever a codec makes of damaged bytes
                 yield array.name, None
 

@@ -121,9 +121,11 @@ class Session:
         }
 
     def _is_laid_out(self) -> bool:
-        self.meta = self.store.meta()  # again: another process may have been faster
-        samples = self.plan.layout.samples
-        return bool(self.meta) and self.meta["created"] and self.meta["samples"] == samples
+        self.meta = meta = self.store.meta()  # again: another process may have been faster
+        layout = self.plan.layout
+        mine = (self.plan.hash, layout.samples, layout.block, layout.tile, True)
+        keys = ("hash", "samples", "block", "tile", "created")
+        return meta is not None and tuple(meta[k] for k in keys) == mine
 
     def _enter(self, reporter: Reporter) -> None:
         """Create or extend the store, now that this process holds it."""

@@ -22,7 +22,7 @@ def outputs_of(summary: xr.Dataset) -> list[str]:
     return [n for n in named if f"{n}_mean" in summary or f"{n}_share" in summary]
 
 
-def show_store(path: Path, wanted: list[str]) -> None:
+def show_store(path: str | Path, wanted: list[str]) -> None:
     """Print the tables of a store. Raises StoreError for an output that it does not have."""
     summary = open_tree(path)["/"].to_dataset()
     outputs = outputs_of(summary)

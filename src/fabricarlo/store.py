@@ -108,9 +108,9 @@ class SweepStore:
             "samples": layout.samples,
             "block": layout.block,
             "tile": layout.tile,
-            "blocks": layout.block_count,
-            "blocks_per_cell": layout.blocks_per_cell,
-            "cells": layout.cell_count,
+            "shape": layout.shape,
+            "structural": layout.structural,
+            "replicates": layout.replicates,
             "streams": {s.name: s.dimension for s in plan.streams.values()},
             "content": plan.content,
         }

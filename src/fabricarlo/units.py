@@ -82,6 +82,7 @@ def _physical() -> dict[str, Unit]:
     units |= _prefixed("J/kg/K", "J kg-1 K-1", _ONE, {"k": _LARGE["k"]})
     units |= _prefixed("Pa", "Pa", _ONE, {p: _LARGE[p] for p in "kM"})
     units |= {"bar": Unit("Pa", Fraction(10**5)), "W/K": Unit("W K-1", _ONE)}
+    units |= {"1/J": Unit("J-1", _ONE)}
     return units
 
 
@@ -175,6 +176,12 @@ _READABLE: dict[str, tuple[str, ...]] = {
     "K-1": ("1/K",),
     "s-1": ("1/s",),
     "J m-3 K-1": ("J/m3/K",),
+    "J K-1": ("J/K", "kJ/K", "MJ/K"),
+    "J kg-1": ("J/kg", "kJ/kg"),
+    "J kg-1 K-1": ("J/kg/K",),
+    "Pa": ("Pa", "kPa", "MPa"),
+    "W K-1": ("W/K",),
+    "J-1": ("1/J",),
 }
 
 

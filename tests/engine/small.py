@@ -22,7 +22,7 @@ SPEC: dict[str, Any] = {
     "samples": 3000,
     "replicates": 8,
     "base": ["gpu/b200", "workload/dense-2t"],
-    "set": {"nvlink_domain": 8, "jitter_stall": "0 s"},
+    "set": {"nvlink_domain": 8, "data_jitter_stall": "0 s"},
     "axes": {
         "fabric": ["fabric/roce-800g", "fabric/infiniband-xdr"],
         "gpus": [8192, 16384, 65536],
@@ -33,7 +33,7 @@ SPEC: dict[str, Any] = {
         "adapter_latency": {"lognormal": {"median": "1.5 us", "p99": "3 us"}},
         "routing_efficiency": {"beta": {"alpha": 8, "beta": 1}},
     },
-    "outputs": ["allreduce_time", "loss_stall", "fabric_transfer_time"],
+    "outputs": ["allreduce_time", "data_loss_stall", "fabric_transfer_time"],
     "keep": {"samples": True},
 }
 

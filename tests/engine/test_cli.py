@@ -52,7 +52,7 @@ def test_run_then_show_then_run_again(spec, tmp_path, capsys):
     assert code == 0
     assert "infiniband-xdr" in out
     assert "p99.9" in out
-    assert "loss_stall" not in out
+    assert "data_loss_stall" not in out
     code, out, _ = call("run", spec, "--out", store, capsys=capsys)
     assert code == 0
     assert "already finished" in out
@@ -86,7 +86,7 @@ def test_check_prints_the_plan(spec, capsys):
         "cells      6 (fabric 2 x gpus 3)",
         "samples    18,000",
         "programs   2 to compile",
-        "replaced   jitter_stall",
+        "replaced   data_jitter_stall",
         "payload_fraction",
         "loss.data.lost",
     ):
@@ -157,7 +157,7 @@ def test_show_of_an_unknown_output_names_what_there_is(spec, tmp_path, capsys):
     call("run", spec, "--out", store, "--samples", 100, capsys=capsys)
     code, _, err = call("show", store, "--output", "step_time", capsys=capsys)
     assert code == 2
-    assert "has no output step_time; it has allreduce_time, loss_stall" in err
+    assert "has no output step_time; it has allreduce_time, data_loss_stall" in err
 
 
 def test_samples_that_are_not_finite_are_reported(spec, tmp_path, capsys):

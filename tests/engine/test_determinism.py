@@ -28,7 +28,7 @@ def test_one_or_two_devices(whole):
     one = small.evaluate(plan, jax.local_devices()[:1])
     two = small.evaluate(plan, jax.local_devices()[:2])
     small.assert_same_bits(one, two)
-    assert one["loss_stall"].reshape(2, 3, -1).tobytes() == whole["loss_stall"].tobytes()
+    assert one["data_loss_stall"].reshape(2, 3, -1).tobytes() == whole["data_loss_stall"].tobytes()
 
 
 def test_two_processes_share_a_store(whole, tmp_path):
@@ -81,7 +81,7 @@ def test_appending_moves_nothing(sampler):
     small.assert_same_bits(
         {d: before[d] for d in small.SPEC["draws"]}, {d: after[d] for d in small.SPEC["draws"]}
     )
-    assert before["loss_stall"].tobytes() == after["loss_stall"][:, :, 0].tobytes()
+    assert before["data_loss_stall"].tobytes() == after["data_loss_stall"][:, :, 0].tobytes()
     # the stage `cooling` joins the program, with a uniform of its own
     outputs = [*small.SPEC["outputs"], "slowest_clock_fraction"]
     cooled = [*small.SPEC["base"], "cooling/single-phase-45c"]

@@ -46,7 +46,7 @@ def test_a_relative_draw_on_an_axis_of_numbers():
 )
 def test_what_a_store_could_not_hold_is_refused(changes, message):
     with pytest.raises(SpecError, match=message):
-        Plan(small.sweep(**{"base": ROCE, "set": {"jitter_stall": "0 s"}} | changes))
+        Plan(small.sweep(**{"base": ROCE, "set": {"data_jitter_stall": "0 s"}} | changes))
 
 
 @pytest.mark.parametrize(

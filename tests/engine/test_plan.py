@@ -29,7 +29,7 @@ def test_draws_take_dimensions_in_file_order_and_slots_their_own():
 
 def test_an_overridden_stage_draws_nothing():
     assert "jitter.data.slowest" not in Plan(small.sweep()).streams
-    free = {k: v for k, v in small.SPEC["set"].items() if k != "jitter_stall"}
+    free = {k: v for k, v in small.SPEC["set"].items() if k != "data_jitter_stall"}
     assert "jitter.data.slowest" in Plan(small.sweep(set=free)).streams
 
 
@@ -81,7 +81,7 @@ def test_the_hash_is_of_meaning_not_of_text():
     plan = Plan(small.sweep())
     assert plan.hash == Plan(small.sweep(description="other words", samples=5000)).hash
     assert plan.hash != Plan(small.sweep(seed=8)).hash
-    assert plan.hash != Plan(small.sweep(outputs=["loss_stall"])).hash
+    assert plan.hash != Plan(small.sweep(outputs=["data_loss_stall"])).hash
 
 
 def test_preset_laws_count_down_from_39_and_share_their_uniform():
@@ -131,7 +131,7 @@ def test_the_noise_of_stages_is_drawn_anew_in_b_only():
     draws = {"payload_fraction": small.SPEC["draws"]["payload_fraction"]}
     lossy = small.SPEC["set"] | {"packet_loss_rate": 1e-6}
     tree = small.run(**SENSITIVE, draws=draws, set=lossy)
-    stall = tree["/samples"].loss_stall.isel(gpus=0)
+    stall = tree["/samples"].data_loss_stall.isel(gpus=0)
     mixed = stall.sel(design="AB_payload_fraction")
     assert np.corrcoef(stall.sel(design="A"), mixed)[0, 1] > 0.99
     assert np.corrcoef(stall.sel(design="A"), stall.sel(design="B"))[0, 1] < 0.5

@@ -27,6 +27,8 @@ def test_the_promised_presets_exist() -> None:
     assert set(PRESETS) == {
         "gpu/h100", "gpu/b200", "gpu/gb200-nvl72", "gpu/gb300-nvl72",
         "fabric/roce-400g", "fabric/roce-800g", "fabric/infiniband-ndr", "fabric/infiniband-xdr",
+        *(f"fabric/roce-{kind}-{rate}g" for kind in ("dcqcn", "dctcp", "pfc", "trimming")
+          for rate in (400, 800, 1600)),
         "cooling/air", "cooling/single-phase-25c", "cooling/single-phase-40c",
         "cooling/single-phase-45c",
         "workload/dense-70b", "workload/dense-405b", "workload/dense-2t", "workload/seed-document",

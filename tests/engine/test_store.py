@@ -159,18 +159,18 @@ def test_unfinished_blocks_read_as_missing(tmp_path):
     path = tmp_path / "s.zarr"
     sweep = small.sweep(samples=100_000)
     fabricarlo.run(sweep, path, block=2**15, process=(0, 2))
-    torn = path / "samples" / "loss_stall" / "c" / "1" / "2" / "3"
+    torn = path / "samples" / "data_loss_stall" / "c" / "1" / "2" / "3"
     torn.parent.mkdir(parents=True, exist_ok=True)
     torn.write_bytes(b"\0" * 4 * 2**15)
     tree = fabricarlo.open(path)
-    stall = tree["/samples"].loss_stall
+    stall = tree["/samples"].data_loss_stall
     assert np.isfinite(stall[0]).all()
     assert np.isnan(stall[1]).all()
     assert np.isfinite(stall[0, 1, 40_000:70_000:7]).all()
     assert np.isnan(tree["/samples"].packet_loss_rate[1, 5])
     assert np.isfinite(tree["/samples"].payload_fraction).all()
     finished = fabricarlo.run(sweep, path, block=2**15)
-    assert np.isfinite(finished["/samples"].loss_stall).all()
+    assert np.isfinite(finished["/samples"].data_loss_stall).all()
 
 
 @pytest.mark.parametrize("kind", ["missing", "foreign"])

@@ -148,6 +148,37 @@ def test_a_wrong_table_is_refused_with_its_place(run: Run, tmp_path: Path, case:
     assert str(path) in error
 
 
+def test_a_cell_that_a_kind_cannot_read_is_refused_with_its_place(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def strict(table: Table) -> Report:
+        rows = [
+            Row("r", float(cells["y"]), {"2": 1.0}[cells["y"]], "m", "", "pass")
+            for cells in (table.rows)
+        ]
+        return Report(table.path.name, "doubles", rows, [])
+
+    monkeypatch.setattr(sys.modules["fabricarlo.validation.doubles"], "validate", strict)
+    path = written(tmp_path, "x,y\n1,2\n2,two\n")
+    code, _, error = run(path)
+    assert code == 2
+    assert f"{path}, line 3: could not convert string to float: 'two'" in error
+    code, _, error = run(written(tmp_path, "x,y\n1,2\n2,3\n"))
+    assert code == 2
+    assert "line 3: '3' is missing" in error
+
+
+def test_an_error_of_the_program_is_no_error_of_the_table(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(table: Table) -> Report:
+        raise ValueError("shapes (3,) and (4,) do not fit")
+
+    monkeypatch.setattr(sys.modules["fabricarlo.validation.doubles"], "validate", broken)
+    with pytest.raises(ValueError, match="shapes"):
+        run(written(tmp_path, "x,y\n1,2\n"))
+
+
 def test_unknown_columns_name_the_kinds(run: Run, tmp_path: Path):
     error = run(written(tmp_path, "a,b\n1,2\n"))[2]
     assert "doubles: x, y" in error

@@ -129,7 +129,66 @@ def test_bus_bandwidth():
     assert one("nccl_measured_x", gathered, "bus_bandwidth", "7.50", "GB/s").verdict == "pass"
 
 
+NCCL = {
+    "bytes": 2**33,
+    "nodes": 3,
+    "gpus_per_node": 8,
+    "algo": "ring",
+    "proto": "Simple",
+    "channels": 16,
+    "bw_per_channel_GBps": 12,
+    "compcap": 90,
+    "net_overhead_us": 1,
+}
+# latency 1.4 (8.4 + 42 x 3.4 + 4 x 14), or 40 and 6 hops by the old rule; rest 46/24 S / 192 GB/s
+NCCL_US = 46 / 24 * 2**33 / 192e3 + 1.4 * (8.4 + 42 * 3.4 + 4 * 14)
+OLD_US = 46 / 24 * 2**33 / 192e3 + 1.4 * (8.4 + 40 * 3.4 + 6 * 14)
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ({}, NCCL_US),
+        ({"n_inter_steps": "2*(nNodes-1)", "cpu": "AMD"}, NCCL_US),  # of LL alone is AMD's limit
+        ({"n_inter_steps": "2*nNodes (NCCL before 2.23.4)"}, OLD_US),
+        ({"latency_inter_us": 1}, NCCL_US + 1.4 * 4 * 2),  # twice: a flush
+    ],
+)
+def test_a_prediction_of_nccl_worked_by_hand(change: Mapping[str, Any], value: float):
+    row = one("nccl_head_x", NCCL | change, "all_reduce_time", f"{value:.6f}")
+    assert row.verdict == "pass", row
+    wrong = one("nccl_head_x", NCCL | change, "all_reduce_time", f"{value * (1 + 3e-6):.6f}")
+    assert wrong.verdict == "fail"
+
+
+def test_without_an_algorithm_it_is_the_one_that_nccl_chooses():
+    free = {k: v for k, v in NCCL.items() if k not in ("algo", "proto")}
+    chosen = one("nccl_head_x", free, "all_reduce_time", "1").found
+    assert chosen is not None
+    assert 0 < chosen <= NCCL_US
+
+
 NOT_OURS = {
+    "an unknown algorithm": (
+        "nccl_head_x",
+        NCCL | {"algo": "carousel"},
+        "all_reduce_time",
+        "algo carousel is none of",
+    ),
+    "an unknown rule": (
+        "nccl_head_x",
+        NCCL | {"n_inter_steps": "nRanks"},
+        "all_reduce_time",
+        "no rule of NCCL",
+    ),
+    "an old GPU": ("nccl_head_x", NCCL | {"compcap": 60}, "all_reduce_time", "before Volta"),
+    "a call without a model": ("nccl_head_x", NCCL, "alltoall_time", "no cost model"),
+    "no bandwidth": (
+        "nccl_head_x",
+        {k: v for k, v in NCCL.items() if k != "bw_per_channel_GBps"},
+        "all_reduce_time",
+        "does not give bw_per_channel_GBps",
+    ),
     "an input without a quantity": (
         "mlsysim_ring_x",
         RING | {"efficiency": 0.9},

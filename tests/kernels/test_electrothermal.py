@@ -9,8 +9,9 @@ import pytest
 from mpmath import mp
 
 from fabric_kernels.cooling import LIMITS
-from fabric_kernels.cooling.chip import Limits, Medium, power
+from fabric_kernels.cooling.chip import Limits, Medium
 from fabric_kernels.cooling.electrothermal import OperatingPoint, fast, robust
+from fabric_kernels.inputs.power_law import power
 from fabric_kernels.maths.lambert import feedback_growth
 from fabric_kernels.maths.rare import unless
 from tests.kernels.thermal_cases import (

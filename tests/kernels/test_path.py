@@ -142,6 +142,7 @@ def test_more_than_four_tiers_hold_is_undefined_and_refused():
         ("fat_tree", {"oversubscription": 64}, "oversubscription is 64 .* at most 63 is allowed"),
         ("fat_tree", {"spine_oversubscription": 99}, "set spine_oversubscription to 63 or less"),
         ("rail_optimised", {"gpus": 100}, "gpus is 100: .* of 8 GPUs; set gpus to 96 or 104"),
+        ("rail_optimised", {"gpus": 2**20, "nvlink_domain": 72}, "set gpus to 1048536[.]"),
         ("rail_optimised", {"gpus": 2**20, "switch_radix": 16}, "at most"),
         ("multi_plane", {"switch_radix": 4, "planes": 2}, "switch_radix 4 x 2 planes hold"),
     ],

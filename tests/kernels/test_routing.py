@@ -1,5 +1,6 @@
 """Flows that meet on one uplink: the law of the fullest, and what routing makes of it."""
 
+import functools
 import json
 from typing import Any
 
@@ -24,6 +25,9 @@ _load, _efficiency, _overfull = (jax.jit(f) for f in (largest_load, ecmp_efficie
 
 CASES = [(8, 8), (16, 16), (64, 64), (32, 16), (64, 16), (256, 16), (512, 16), (1024, 32)]
 FEW = [(1, 4), (2, 2), (4, 2), (17, 2), (128, 2), (3, 3), (12, 3), (4, 4), (64, 4), (4, 16)]
+
+
+exact_law = functools.cache(topology.largest_load_law)
 
 
 def padded(values: Any) -> jax.Array:
@@ -51,7 +55,7 @@ def drawn(random: np.random.Generator) -> Uniform:
 
 @pytest.mark.parametrize(("balls", "boxes"), CASES)
 def test_the_law_is_that_of_counting_every_throw(balls: int, boxes: int):
-    exact = 1 - topology.largest_load_law(balls, boxes)
+    exact = 1 - exact_law(balls, boxes)
     least = -(-balls // boxes)
     made = tails(balls, boxes)
     assert np.abs(made - exact[: made.size])[least:].max() < 7e-4
@@ -61,7 +65,7 @@ def test_the_law_is_that_of_counting_every_throw(balls: int, boxes: int):
 
 @pytest.mark.parametrize(("balls", "boxes"), FEW)
 def test_few_balls_or_boxes(balls: int, boxes: int):
-    exact = 1 - topology.largest_load_law(balls, boxes)
+    exact = 1 - exact_law(balls, boxes)
     least = -(-balls // boxes)
     assert np.abs(tails(balls, boxes) - exact)[least:].max() < 9e-3
 
@@ -127,7 +131,7 @@ def test_reference_table():
             low, high = np.asarray(_efficiency(padded(flows), padded(links), u))[:2]
             assert low * (1 - 2e-6) <= value <= high * (1 + 2e-6), row["case"]
             continue
-        law = topology.largest_load_law(flows, links)
+        law = exact_law(flows, links)
         found = {"mean_max_flows_per_link": _load}.get(row["quantity"], _efficiency)
         made = np.asarray(found(padded(flows), padded(links), grid()), np.float64)
         loads, chance = np.arange(1, flows + 1), np.diff(law)
@@ -173,7 +177,7 @@ def test_a_step_waits_for_the_fullest_of_all_leaves():
 def test_collisions_by_draws_follow_the_law():
     u = drawn(np.random.default_rng(3))
     found = np.asarray(_load(padded(64), padded(16), u))
-    law = 1 - topology.largest_load_law(64, 16)
+    law = 1 - exact_law(64, 16)
     for load in (6, 7, 8, 10):
         assert_share(int((found > load).sum()), LANES, float(law[load]))
 

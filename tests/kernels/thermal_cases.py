@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fabric_kernels.cooling import LIMITS
-from fabric_kernels.cooling.chip import Chip, Limits, Medium, fold_temperature, power
+from fabric_kernels.cooling.chip import Limits, Medium, fold_temperature
 from fabric_kernels.cooling.electrothermal import OperatingPoint, operating_point
+from fabric_kernels.inputs.power_law import Chip, power
 from tests.answers import answer
 
 CODE = {name: code for code, name in enumerate(LIMITS)}
@@ -102,9 +103,18 @@ Lanes = NDArray[np.float64]
 
 
 def cooled(
-    upper: ArrayLike, distance: ArrayLike, *, dtype: type = np.float64, **changed: ArrayLike
+    upper: ArrayLike,
+    distance: ArrayLike,
+    *,
+    dtype: type = np.float64,
+    bad_part: ArrayLike = 0.5,
+    **changed: ArrayLike,
 ) -> dict[str, Lanes]:
-    uniforms = {"slowest": (upper, distance), "bad_part": (False, 0.5)}
+    luck = np.asarray(bad_part)
+    uniforms = {
+        "slowest": (upper, distance),
+        "bad_part": (luck > 0.5, np.minimum(luck, 1 - luck)),
+    }
     return answer("cooling", "single_phase", {**GB300, **changed}, uniforms=uniforms, dtype=dtype)
 
 

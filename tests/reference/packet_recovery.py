@@ -100,4 +100,3 @@ def selective_repeat(flow: Flow, lossy: Lossy) -> Took:
             arrived_last = slot
         sendings.append((slot, packet, lost))
         slot += 1
-

@@ -12,14 +12,19 @@ from fabric_kernels.collective.calls import Call, Network, Part, refused
 from fabric_kernels.collective.inside import phases
 from fabric_kernels.inputs import Reduction
 from fabric_kernels.operation import ALL_REDUCE
-from fabric_kernels.pattern import Barrier, Doubling, Pattern, Ring, Tree
+from fabric_kernels.pattern import Barrier, Doubling, Pattern, Ring, Tree, repeated
 
 
 def _across(call: Call, transfer: Array, latency: Array, hops: Array, pattern: Pattern) -> Part:
     crosses = call.domains > 1
-    kept = [jnp.where(crosses, value, 0.0) for value in (transfer, latency, hops)]
-    repeats = jnp.where(crosses, 1.0, 0.0).astype(kept[0].dtype)
-    return Part(jnp.zeros_like(kept[0]), *kept, (pattern._replace(repeats=repeats),))
+    transfer = jnp.where(crosses, transfer, 0.0)
+    return Part(
+        jnp.zeros_like(transfer),
+        transfer,
+        jnp.where(crosses, latency, 0.0),
+        jnp.where(crosses, hops, 0.0),
+        repeated((pattern,), jnp.where(crosses, 1.0, 0.0)),
+    )
 
 
 def ring_across(call: Call, network: Network) -> Part:
@@ -64,7 +69,8 @@ def tree_across(call: Call, network: Network) -> Part:
 def doubling_across(call: Call, network: Network) -> Part:
     """Recursive halving to reduce, doubling to gather, over G domains on every rail.
 
-        transfer = phases (G - 1) / G x shard / gpu_rate,  latency = phases log2(G) longest_hop_latency
+        transfer = phases (G - 1) / G x shard / gpu_rate
+        latency = phases log2(G) longest_hop_latency
 
     Thakur, Rabenseifner, Gropp, Int. J. High Performance Computing Applications 19(1), 2005. An
     all-reduce over a G that is no power of two first folds the G - 2^k surplus domains into
@@ -101,11 +107,16 @@ def switch_across(call: Call, network: Network) -> Part:
     able = reduction.fabric_reduction > 0.5
     shard = call.payload / call.in_domain
     latency = path.longest_hop_latency + path.fabric_tiers * reduction.fabric_reduction_latency
-    one = jnp.ones_like(shard)
-    # up to the switches and down again: two rounds of one message a rank
-    star = Barrier(call.ranks, jnp.full_like(shard, 2.0), shard, one)
     transfer = jnp.where(able, shard / path.gpu_rate, jnp.nan)
-    return _across(call, transfer, jnp.where(able, latency, jnp.nan), one, star)
+    hop = jnp.ones_like(shard)
+    return _across(call, transfer, jnp.where(able, latency, jnp.nan), hop, star(call))
+
+
+def star(call: Call) -> Barrier:
+    """Up to the switches and down again: two rounds of one message a rank."""
+    shard = call.payload / call.in_domain
+    repeats = jnp.where(call.domains > 1, 1.0, 0.0).astype(shard.dtype)
+    return Barrier(call.ranks, jnp.full_like(shard, 2.0), shard, repeats)
 
 
 def switch_refusal(reduction: Reduction) -> str | None:

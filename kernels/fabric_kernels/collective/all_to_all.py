@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from fabric_kernels.collective import Collective
-from fabric_kernels.collective.calls import Call, Network, Part, exchange, refused
+from fabric_kernels.collective.calls import Call, Network, Part, exchange, fixed, refused
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
 from fabric_kernels.operation import ALL_TO_ALL, POINT_TO_POINT, Operation
 from fabric_kernels.path import Path
@@ -21,7 +21,7 @@ def direct(
 ) -> Collective:
     """Every message at once, straight to its rank (`at_once`); or one `message` to one rank."""
     network = Network(path, scale_up, reduction)
-    return exchange("direct", straight, operation, workload, overlap, network)
+    return exchange("direct", fixed("direct", straight), operation, workload, overlap, network)
 
 
 def pairwise(
@@ -34,7 +34,7 @@ def pairwise(
 ) -> Collective:
     """All-to-all in g - 1 rounds, in each of which every rank sends to one other (`in_rounds`)."""
     network = Network(path, scale_up, reduction)
-    return exchange("pairwise", in_rounds, operation, workload, overlap, network)
+    return exchange("pairwise", fixed("pairwise", in_rounds), operation, workload, overlap, network)
 
 
 def straight(call: Call, network: Network) -> Part:

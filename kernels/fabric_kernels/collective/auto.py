@@ -1,12 +1,19 @@
 """The fastest collective that applies."""
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.collective import ALGORITHMS, Collective
 from fabric_kernels.collective.all_to_all import in_rounds, straight
-from fabric_kernels.collective.calls import Call, Network, Part, PartOf, calls_of, followed, scaled
+from fabric_kernels.collective.calls import (
+    Call,
+    Chosen,
+    Network,
+    Part,
+    PartOf,
+    exchange,
+    only_where,
+)
 from fabric_kernels.collective.hierarchical import STAGED
 from fabric_kernels.collective.ring import flat_ring
 from fabric_kernels.collective.tree import chained_tree, doubled
@@ -14,7 +21,6 @@ from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
 from fabric_kernels.model import ModelError
 from fabric_kernels.operation import Operation
 from fabric_kernels.path import Path
-from fabric_kernels.pattern import Pattern, Traffic, repeated
 from fabric_kernels.workload import Workload
 
 CANDIDATES: dict[str, PartOf] = {
@@ -42,28 +48,11 @@ def auto(
     switches that add takes part where they can. collective_algorithm is that of the first call.
     """
     network = Network(path, scale_up, reduction)
-    total, traffic, first = None, [], None
-    for placed, times in calls_of("auto", operation, workload, overlap, scale_up):
-        part, code = fastest(placed.call, network)
-        part = scaled(part, times)
-        traffic.append(Traffic(part.patterns, placed.groups))
-        total = part if total is None else followed(total, part)
-        first = code if first is None else first
-    if total is None or first is None:
-        raise ModelError(f"operation {type(operation).__name__} has no call.")
-    return Collective(
-        nvlink_transfer_time=total.nvlink_transfer,
-        fabric_transfer_time=total.fabric_transfer,
-        exchange_latency=total.latency,
-        fabric_hops=total.hops,
-        collective_algorithm=first,
-        collective_protocol=jnp.zeros_like(first),
-        traffic=tuple(traffic),
-    )
+    return exchange("auto", fastest, operation, workload, overlap, network)
 
 
-def fastest(call: Call, network: Network) -> tuple[Part, Array]:
-    """The fastest algorithm of one call, and its code; the patterns of the others never happen."""
+def fastest(call: Call, network: Network) -> Chosen:
+    """The fastest algorithm of one call; the patterns of the others never happen."""
     parts = {name: part for name in CANDIDATES if (part := _applied(name, call, network))}
     times = {n: p.nvlink_transfer + p.fabric_transfer + p.latency for n, p in parts.items()}
     names = list(parts)
@@ -73,7 +62,7 @@ def fastest(call: Call, network: Network) -> tuple[Part, Array]:
         better = (times[name] < best) | (jnp.isnan(best) & ~jnp.isnan(times[name]))
         best = jnp.where(better, times[name], best)
         code = jnp.where(better, float(ALGORITHMS.index(name)), code)
-    return _of_code(parts, code), code
+    return Chosen(_of_code(parts, code), code, jnp.zeros_like(code))
 
 
 def _applied(name: str, call: Call, network: Network) -> Part | None:
@@ -91,12 +80,6 @@ def _of_code(parts: dict[str, Part], code: Array) -> Part:
             values = list(part[:4])
         else:
             values = [jnp.where(mine, new, old) for new, old in zip(part[:4], values, strict=True)]
-        patterns += _where(mine, part.patterns)
+        patterns += only_where(mine, part.patterns)
     assert values is not None  # some algorithm answers every operation
     return Part(values[0], values[1], values[2], values[3], patterns)
-
-
-def _where(mine: Array, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
-    """The patterns where they are chosen; elsewhere numbers that harm nobody, 0 times."""
-    kept = jax.tree.map(lambda number: jnp.where(mine, number, 1.0), patterns)
-    return repeated(kept, jnp.where(mine, 1.0, 0.0))

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -50,6 +51,29 @@ PartOf = Callable[[Call, Network], Part]
 """What one call of an algorithm takes."""
 
 
+class Chosen(NamedTuple):
+    """What one call takes, and by which algorithm and protocol: codes of every sample."""
+
+    part: Part
+    algorithm: Array
+    protocol: Array
+
+
+ChosenOf = Callable[[Call, Network], Chosen]
+"""What one call takes by the algorithm that it is given."""
+
+
+def fixed(algorithm: str, part_of: PartOf) -> ChosenOf:
+    """Every call by one algorithm."""
+
+    def chosen(call: Call, network: Network) -> Chosen:
+        part = part_of(call, network)
+        code = jnp.full_like(part.latency, ALGORITHMS.index(algorithm))
+        return Chosen(part, code, jnp.zeros_like(code))
+
+    return chosen
+
+
 def followed(first: Part, second: Part) -> Part:
     """One after the other."""
     return Part(
@@ -79,7 +103,7 @@ def refused(call: Call, why: str, instead: str) -> ModelError:
 
 def exchange(
     algorithm: str,
-    part_of: PartOf,
+    chosen_of: ChosenOf,
     operation: Operation,
     workload: Workload,
     overlap: Overlap,
@@ -87,23 +111,25 @@ def exchange(
 ) -> Collective:
     """The data exchange of a step: every call of the operation on every kind of message.
 
-    Calls follow each other, and a payload in buckets is as many calls of a share each.
+    Calls follow each other, and a payload in buckets is as many calls of a share each. Algorithm
+    and protocol are those of the first call.
     """
-    total, traffic = None, []
-    for call, times in calls_of(algorithm, operation, workload, overlap, network.scale_up):
-        part = scaled(part_of(call.call, network), times)
-        traffic.append(Traffic(part.patterns, call.groups))
+    total, traffic, first = None, [], None
+    for placed, times in calls_of(algorithm, operation, workload, overlap, network.scale_up):
+        chosen = chosen_of(placed.call, network)
+        part = scaled(chosen.part, times)
+        traffic.append(Traffic(part.patterns, placed.groups))
         total = part if total is None else followed(total, part)
-    if total is None:
+        first = chosen if first is None else first
+    if total is None or first is None:
         raise ModelError(f"operation {type(operation).__name__} has no call.")
-    code = jnp.full_like(total.latency, ALGORITHMS.index(algorithm))
     return Collective(
         nvlink_transfer_time=total.nvlink_transfer,
         fabric_transfer_time=total.fabric_transfer,
         exchange_latency=total.latency,
         fabric_hops=total.hops,
-        collective_algorithm=code,
-        collective_protocol=jnp.zeros_like(code),
+        collective_algorithm=first.algorithm,
+        collective_protocol=first.protocol,
         traffic=tuple(traffic),
     )
 
@@ -127,3 +153,9 @@ def calls_of(
             call = Call(algorithm, name, share, group.ranks, domains, in_domain)
             calls.append((Placed(call, group.number), overlap.buckets_data * times))
     return calls
+
+
+def only_where(happens: Array, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
+    """The patterns where they happen; elsewhere numbers that harm nobody, 0 times."""
+    kept = jax.tree.map(lambda number: jnp.where(happens, number, 1.0), patterns)
+    return repeated(kept, jnp.where(happens, 1.0, 0.0))

@@ -13,7 +13,16 @@ from fabric_kernels.collective.across import (
     tree_across,
 )
 from fabric_kernels.collective.all_to_all import rails
-from fabric_kernels.collective.calls import Call, Network, Part, PartOf, exchange, followed, refused
+from fabric_kernels.collective.calls import (
+    Call,
+    Network,
+    Part,
+    PartOf,
+    exchange,
+    fixed,
+    followed,
+    refused,
+)
 from fabric_kernels.collective.inside import nvls_inside, nvls_refusal, ring_inside
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
 from fabric_kernels.operation import ALL_TO_ALL, POINT_TO_POINT, Operation
@@ -81,7 +90,14 @@ def hierarchical(
     all-to-all first moves inside, to the rail of its destination (`rails`).
     """
     network = Network(path, scale_up, reduction)
-    return exchange("hierarchical", STAGED["hierarchical"], operation, workload, overlap, network)
+    return exchange(
+        "hierarchical",
+        fixed("hierarchical", STAGED["hierarchical"]),
+        operation,
+        workload,
+        overlap,
+        network,
+    )
 
 
 def hierarchical_tree(
@@ -95,7 +111,12 @@ def hierarchical_tree(
     """Ring inside the NVLink domain, double binary tree across (`ring_inside`, `tree_across`)."""
     network = Network(path, scale_up, reduction)
     return exchange(
-        "hierarchical_tree", STAGED["hierarchical_tree"], operation, workload, overlap, network
+        "hierarchical_tree",
+        fixed("hierarchical_tree", STAGED["hierarchical_tree"]),
+        operation,
+        workload,
+        overlap,
+        network,
     )
 
 
@@ -111,7 +132,7 @@ def hierarchical_halving_doubling(
     network = Network(path, scale_up, reduction)
     return exchange(
         "hierarchical_halving_doubling",
-        STAGED["hierarchical_halving_doubling"],
+        fixed("hierarchical_halving_doubling", STAGED["hierarchical_halving_doubling"]),
         operation,
         workload,
         overlap,
@@ -129,7 +150,7 @@ def nvls(
 ) -> Collective:
     """NVLink switches add inside the domain, a ring across (`nvls_inside`, `ring_across`)."""
     network = Network(path, scale_up, reduction)
-    return exchange("nvls", STAGED["nvls"], operation, workload, overlap, network)
+    return exchange("nvls", fixed("nvls", STAGED["nvls"]), operation, workload, overlap, network)
 
 
 def nvls_tree(
@@ -142,7 +163,9 @@ def nvls_tree(
 ) -> Collective:
     """NVLink switches add inside the domain, a double binary tree across (`tree_across`)."""
     network = Network(path, scale_up, reduction)
-    return exchange("nvls_tree", STAGED["nvls_tree"], operation, workload, overlap, network)
+    return exchange(
+        "nvls_tree", fixed("nvls_tree", STAGED["nvls_tree"]), operation, workload, overlap, network
+    )
 
 
 def sharp(
@@ -155,7 +178,7 @@ def sharp(
 ) -> Collective:
     """Ring inside the NVLink domain, the fabric's switches add across (`switch_across`)."""
     network = Network(path, scale_up, reduction)
-    return exchange("sharp", STAGED["sharp"], operation, workload, overlap, network)
+    return exchange("sharp", fixed("sharp", STAGED["sharp"]), operation, workload, overlap, network)
 
 
 def nvls_sharp(
@@ -168,4 +191,11 @@ def nvls_sharp(
 ) -> Collective:
     """Switches add everywhere: NVLink's inside (`nvls_inside`), the fabric's across."""
     network = Network(path, scale_up, reduction)
-    return exchange("nvls_sharp", STAGED["nvls_sharp"], operation, workload, overlap, network)
+    return exchange(
+        "nvls_sharp",
+        fixed("nvls_sharp", STAGED["nvls_sharp"]),
+        operation,
+        workload,
+        overlap,
+        network,
+    )

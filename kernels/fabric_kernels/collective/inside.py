@@ -53,17 +53,20 @@ def doubling_inside(call: Call, network: Network) -> Part:
 def nvls_inside(call: Call, network: Network) -> Part:
     """The NVLink switch adds and multicasts (NVLink SHARP).
 
-        transfer = (1 + 1 / d) x payload / (efficiency nvlink_rate)       (half of it a phase)
+        transfer = (1 + 1 / d) x payload / (efficiency nvlink_rate)       (all-reduce)
+        transfer = payload / (efficiency nvlink_rate)                     (one phase alone)
         latency = phases nvlink_latency x 2                               (up and down)
 
     Each GPU sends its whole payload to be added and its d-th share to be multicast (Klenk et al.,
-    ISCA'20, section 4). NaN where the switches cannot add.
+    ISCA'20, section 4); it gets as much in return. A phase alone fills one direction of the port
+    with the whole payload. NaN where the switches cannot add.
     """
     scale_up, reduction = network.scale_up, network.reduction
     alone = call.in_domain <= 1
     able = reduction.nvlink_reduction > 0.5
     rate = scale_up.nvlink_rate * reduction.nvlink_reduction_efficiency
-    bytes_ = (0.5 * phases(call)) * (call.payload + call.payload / call.in_domain)
+    share = call.payload / call.in_domain
+    bytes_ = call.payload + share if phases(call) > 1 else call.payload
     latency = 2 * phases(call) * scale_up.nvlink_latency
     times = [jnp.where(alone, 0.0, jnp.where(able, t, jnp.nan)) for t in (bytes_ / rate, latency)]
     return _inside(times[0], times[1])

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from fabric_kernels.collective import Collective
-from fabric_kernels.collective.calls import Call, Network, Part, exchange
+from fabric_kernels.collective.calls import Call, Network, Part, exchange, fixed
 from fabric_kernels.collective.hierarchical import no_message
 from fabric_kernels.collective.inside import phases
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
@@ -37,7 +37,7 @@ def ring(
     the narrower part: an upper bound.
     """
     network = Network(path, scale_up, reduction)
-    return exchange("ring", flat_ring, operation, workload, overlap, network)
+    return exchange("ring", fixed("ring", flat_ring), operation, workload, overlap, network)
 
 
 def flat_ring(call: Call, network: Network) -> Part:

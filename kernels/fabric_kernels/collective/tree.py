@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from fabric_kernels.collective import Collective
 from fabric_kernels.collective.across import doubling_across, tree_across
-from fabric_kernels.collective.calls import Call, Network, Part, exchange, followed
+from fabric_kernels.collective.calls import Call, Network, Part, exchange, fixed, followed
 from fabric_kernels.collective.hierarchical import no_message
 from fabric_kernels.collective.inside import doubling_inside
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
@@ -33,7 +33,14 @@ def double_binary_tree(
     part: then the excess is charged to it.
     """
     network = Network(path, scale_up, reduction)
-    return exchange("double_binary_tree", chained_tree, operation, workload, overlap, network)
+    return exchange(
+        "double_binary_tree",
+        fixed("double_binary_tree", chained_tree),
+        operation,
+        workload,
+        overlap,
+        network,
+    )
 
 
 def chained_tree(call: Call, network: Network) -> Part:
@@ -71,7 +78,14 @@ def recursive_halving_doubling(
     (`doubling_inside`, `doubling_across`, where the fold is for a G that is no power of two).
     """
     network = Network(path, scale_up, reduction)
-    return exchange("recursive_halving_doubling", doubled, operation, workload, overlap, network)
+    return exchange(
+        "recursive_halving_doubling",
+        fixed("recursive_halving_doubling", doubled),
+        operation,
+        workload,
+        overlap,
+        network,
+    )
 
 
 def doubled(call: Call, network: Network) -> Part:

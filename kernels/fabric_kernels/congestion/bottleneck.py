@@ -19,7 +19,7 @@ class Bottleneck(NamedTuple):
     rate: Array
     flows: Array
     contended: Array  # bool: more flows than one port sends, so that there is a queue at all
-    round_trip: Array  # with empty queues
+    round_trip: Array  # of one packet, with empty queues
     packet: Array
     buffer: Array
     victims: Array  # share of the traffic on a held link that is bound for elsewhere
@@ -44,7 +44,7 @@ def bottleneck(
         rate=whole(scale_out.link_rate),
         flows=whole(number),
         contended=whole(number > flows.flows_per_port),
-        round_trip=whole(2.0 * path.hop_latency),
+        round_trip=whole(2.0 * path.hop_latency + scale_out.packet_payload / scale_out.link_rate),
         packet=whole(scale_out.packet_payload),
         buffer=whole(contention.port_buffer),
         victims=whole(contention.victim_share),

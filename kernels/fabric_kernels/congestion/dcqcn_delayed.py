@@ -48,9 +48,11 @@ def motion(
     p' and R' are those of the delay ago, also inside a to e; rates stay within the capacity and
     the queue at 0 or above. Zhu, Ghobadi, Misra, Padhye, CoNEXT'16; Euler's method with steps of
     `step` seconds, exact for the equations as the step goes to 0. utilisation = N mean R / C, at
-    most 1. True for many packets an interval, and for senders that all do the same.
+    most 1. True for many packets an interval, and for senders that all do the same. Its derivative
+    is given as 0: that of a cycle over many periods says nothing.
     """
-    return _motion(reaction, curve, start, step, lag, schedule)
+    fixed = jax.lax.stop_gradient((reaction, curve, start, step))
+    return _motion(*fixed, lag, schedule)
 
 
 # compiled as a whole also where it is called outside a program: the same rounding in both
@@ -97,7 +99,7 @@ def _advanced(reaction: Reaction, curve: Curve, step: Array, state: State, late:
     return (
         jnp.clip(rate, 0.0, reaction.capacity),
         jnp.clip(target, 0.0, reaction.capacity),
-        alpha,
+        jnp.clip(alpha, 0.0, 1.0),
         jnp.maximum(queue + longer, 0.0),
         rate_lost,
         target_lost,

@@ -22,10 +22,11 @@ from fabric_kernels.inputs import (
 from fabric_kernels.maths.delayed import Schedule
 from fabric_kernels.path import Path
 
-SCHEDULE = Schedule(settling=160, blocks=160, stride=150, memory=64)
+SCHEDULE = Schedule(settling=160, blocks=160, stride=150, memory=128)
 """48,000 steps, 48 ms at the default interval; the second half is counted."""
 
 _STEPS_AN_INTERVAL = 50.0
+_LEAST_STEPS_AN_INTERVAL = 10.0
 _SWING = 0.05  # of the mean queue: less is called a fixed point
 
 
@@ -41,8 +42,9 @@ def dcqcn_fluid(
 ) -> Congestion:
     """What queue and rates of DCQCN do, integrated over 1000 notification intervals.
 
-    `dcqcn_delayed.motion` with steps of a fiftieth of the interval, or longer where the round trip
-    is above 62 of them, so that the delay is a whole number of steps. Starts at line rate with
+    `dcqcn_delayed.motion` with steps of a fiftieth of the interval, longer (up to a tenth) where
+    the round trip is above 126 of them, so that the delay is a whole number of steps; a delay of
+    more than 12 intervals is taken as 12. Starts at line rate with
     the alpha of the fixed point and counts the second half, so that it also serves where there is
     no fixed point or an unstable one. Costs a few ms a sample on one core (7 transcendental
     functions a step): for small sweeps and as a check of `dcqcn`. standing_queue is the mean,
@@ -81,5 +83,6 @@ def steps_of(link: Bottleneck, reaction: Reaction, memory: int) -> tuple[Array, 
     whole = jnp.clip(jnp.round(link.round_trip / fine), 1.0, memory - 2.0)
     whole = jax.lax.stop_gradient(whole)
     short = link.round_trip < 0.5 * fine
-    step = jnp.where(short, fine, link.round_trip / whole)
+    coarse = reaction.notification_interval / _LEAST_STEPS_AN_INTERVAL
+    step = jnp.where(short, fine, jnp.minimum(link.round_trip / whole, coarse))
     return step, jnp.where(short, 0.0, whole).astype(jnp.int32)

@@ -95,8 +95,9 @@ def faint_marking(reaction: Reaction) -> Array:
     rate = reaction.capacity / reaction.flows
     events = 1.0 / reaction.byte_counter + 1.0 / (reaction.increase_timer * rate)
     ratio = events / rate
+    ratio = jnp.minimum(ratio, 1e12)
     cube = ratio * ratio * (reaction.additive_increase / reaction.alpha_timer)
-    cube = jnp.maximum(cube, 1e-36)
+    cube = jnp.clip(cube, 1e-36, 1e36)
     # a root of three by its logarithm, then one step of Newton: cbrt takes five times as long
     root = jnp.exp(jnp.log(cube) / 3.0)
     return root - (root - cube / (root * root)) / 3.0
@@ -134,7 +135,9 @@ def balance(reaction: Reaction) -> Balance:
     alpha = -jnp.expm1(-share.alpha * hazard)
     decrease = -jnp.expm1(-share.decrease * hazard)
     per_packet = marking * _increases(share, hazard)
-    target = rate + decrease * alpha / (per_packet * reaction.notification_interval)
+    # near p = 1 nothing increases, and the target would overflow
+    ahead = decrease * alpha / jnp.maximum(per_packet * reaction.notification_interval, 1e-30)
+    target = rate + jnp.minimum(ahead, 1e6 * rate)
     return Balance(marking, alpha, rate, target, jnp.abs(residual))
 
 

@@ -103,8 +103,10 @@ def motion(senders: Senders, step: Array, lag: Array, schedule: Schedule) -> Mot
     p' is that of RTT + K / C ago. Alizadeh, Javanmard, Prabhakar, SIGMETRICS'11, section 3. The
     queue stays at 0 or above and a window at one packet or above. utilisation = mean of the
     packets that leave, over C. Starts with full windows, alpha = 1 and an empty queue.
+    Its derivative is given as 0: that of a cycle over many periods says nothing.
     """
-    return _motion(senders, step, lag, schedule)
+    fixed = jax.lax.stop_gradient((senders, step))
+    return _motion(*fixed, lag, schedule)
 
 
 # compiled as a whole also where it is called outside a program: the same rounding in both
@@ -140,7 +142,7 @@ def _advanced(senders: Senders, step: Array, state: State, late: State) -> State
     leaving = senders.capacity + jnp.minimum(longer, 0.0) / step
     return (
         jnp.maximum(grown, 1.0),
-        learnt,
+        jnp.clip(learnt, 0.0, 1.0),
         jnp.maximum(longer, 0.0),
         window_lost,
         alpha_lost,

@@ -31,17 +31,22 @@ def air(
     airflow ceiling, the preheat share kappa and the exponent m are assumptions. A GPU's own flow
     acts on C and, as the share n of it would, on its heatsink.
     """
+    return answer(job, gpu, population, slowest, bad_part, lambda r, f: heatsink(air, rack, r, f))
+
+
+def heatsink(
+    air: AirRack, rack: Rack, resistance: Array | float, flow: Array | float
+) -> tuple[Medium, Sensitivity]:
+    """Medium of a heatsink with e^resistance and e^flow times the median's resistance and flow.
+
+    The deviation of resistance does not act on what the air of the rack has been warmed by.
+    """
     exponent = air.heatsink_density_exponent
     density = jnp.log(rack.gpus_per_rack / air.nominal_gpus_per_rack)
     sink = air.heatsink_resistance * jnp.exp(exponent * density)
     capacity = air.air_heat_capacity * air.rack_airflow / rack.gpus_per_rack
-    preheat = air.preheat_share / capacity
-
-    def heatsink(resistance: Array | float, flow: Array | float) -> tuple[Medium, Sensitivity]:
-        warmed = preheat * jnp.exp(-flow)
-        solid = sink * jnp.exp(resistance - exponent * flow)
-        before = warmed * rack.other_power
-        medium = Medium(air.air_supply_temperature + before, solid + warmed)
-        return medium, Sensitivity(solid, -exponent * solid - warmed, -before)
-
-    return answer(job, gpu, population, slowest, bad_part, heatsink)
+    warmed = air.preheat_share / capacity * jnp.exp(-flow)
+    solid = sink * jnp.exp(resistance - exponent * flow)
+    before = warmed * rack.other_power
+    medium = Medium(air.air_supply_temperature + before, solid + warmed)
+    return medium, Sensitivity(solid, -exponent * solid - warmed, -before)

@@ -4,20 +4,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.cooling import Cooling
-from fabric_kernels.cooling.chip import (
-    CODE,
-    Chip,
-    Medium,
-    chip_of,
-    limits_of,
-    memory_of,
-    memory_power,
-)
+from fabric_kernels.cooling.chip import CODE, Medium, limits_of, memory_of, memory_power
 from fabric_kernels.cooling.deviation import Sensitivity, Supply
 from fabric_kernels.cooling.electrothermal import OperatingPoint, operating_point
 from fabric_kernels.cooling.population import population_means
 from fabric_kernels.cooling.slowest import Part, slowest_clock
 from fabric_kernels.inputs import Gpu, Job, Population
+from fabric_kernels.inputs.power_law import Chip, chip_of
 from fabric_kernels.maths.order_statistics import exponential_variate
 from fabric_kernels.uniform import Uniform
 
@@ -36,9 +29,9 @@ def answer(
     medium, sensitivity = median
 
     def at(chip: Chip, medium: Medium, sensitivity: Sensitivity) -> OperatingPoint:
-        return _governed(part._replace(chip=chip), medium, sensitivity)
+        return governed(part._replace(chip=chip), medium, sensitivity)
 
-    point = _governed(part, medium, sensitivity)
+    point = governed(part, medium, sensitivity)
     # a large uniform gives the largest deviation, hence the slowest GPU
     exponential = exponential_variate(slowest)
     clock = slowest_clock(part, supply, median, population, exponential, job.gpus, point.clock)
@@ -59,7 +52,7 @@ def answer(
     )
 
 
-def _governed(part: Part, medium: Medium, sensitivity: Sensitivity) -> OperatingPoint:
+def governed(part: Part, medium: Medium, sensitivity: Sensitivity) -> OperatingPoint:
     """Operating point under the power cap, the memory's limit and the medium's."""
     limits = part.limits
     by_memory = memory_power(part.memory, medium.temperature)

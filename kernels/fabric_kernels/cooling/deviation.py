@@ -15,8 +15,9 @@ from jax import Array
 
 from fabric_kernels.cooling.chip import Medium
 from fabric_kernels.inputs import Population
-from fabric_kernels.maths.normal import log_survival, normal_score_of_tail
+from fabric_kernels.maths.normal import log_survival
 from fabric_kernels.maths.order_statistics import level_of_exponent
+from fabric_kernels.maths.screened_normal import screened_scores
 
 _TINY = 1e-20
 _SPLITS = 4  # of a largest deviation into what a group shares and what is a part's own
@@ -97,24 +98,11 @@ def largest_split(group: Group, common: Array, own: Array) -> tuple[Array, Array
     return shared, largest
 
 
-def screened(score: Array, limit: Array) -> tuple[Array, Array]:
-    """A normal score mapped to a normal that is cut at +-limit, and the slope of the map."""
-    cut = jnp.exp(log_survival(limit))
-    tail = cut + (1.0 - 2.0 * cut) * jnp.exp(log_survival(jnp.abs(score)))
-    inside = normal_score_of_tail(jnp.minimum(tail, 0.5))
-    gap = jnp.clip(0.5 * (inside * inside - score * score), -60.0, 0.0)
-    return jnp.sign(score) * inside, jnp.maximum((1.0 - 2.0 * cut) * jnp.exp(gap), 1e-6)
+def steepest_of_groups(costs: Deviation, population: Population, group: Group) -> Deviation:
+    """As `steepest`, in a population with groups or screening.
 
-
-class Aim(NamedTuple):
-    """State of the search in a population with groups or screening."""
-
-    own: Array  # the parts' own normal scores before screening, the five first
-    deviation: Deviation
-
-
-def aimed(costs: Deviation, population: Population, group: Group, before: Array) -> Aim:
-    """The next point of the search; `before` holds the own scores of the last one."""
+    Screening cuts what is a part's own, not what a group has in common.
+    """
     zero = jnp.zeros_like(group.score)
     spreads = _stacked(spreads_of(population), zero)
     shares = _stacked(
@@ -127,19 +115,15 @@ def aimed(costs: Deviation, population: Population, group: Group, before: Array)
     # only the direction counts, and squares must not overflow
     largest_cost = jnp.max(jnp.abs(normals), axis=0, keepdims=True)
     normals = normals / jnp.maximum(largest_cost, _TINY)
-    limit = (population.screening_limit + zero)[None]
-    own = normals * jnp.sqrt(1.0 - shares) * screened(before, limit)[1]
-    common = normals * jnp.sqrt(shares)
+    own, common = normals * jnp.sqrt(1.0 - shares), normals * jnp.sqrt(shares)
     by_own, by_common = _length(own), _length(common)
     total = _hypot(by_own, by_common)
     group = Group(group.score[None], (group.size + zero)[None])
     shared, largest = largest_split(group, by_common / total, by_own / total)
-    # half way: with screening the direction follows the point strongly
-    scores = 0.5 * (before + largest * own / by_own)
-    scores = scores * jnp.abs(largest) / _length(scores)
+    limit = (population.screening_limit + zero)[None]
+    scores = screened_scores(own / by_own, largest, limit)
     in_common = jnp.sqrt(shares) * shared * common / by_common
-    deviations = spreads * (jnp.sqrt(1.0 - shares) * screened(scores, limit)[0] + in_common)
-    return Aim(scores, Deviation(*deviations))
+    return Deviation(*(spreads * (jnp.sqrt(1.0 - shares) * scores + in_common)))
 
 
 def _stacked(values: Deviation, like: Array) -> Array:

@@ -18,12 +18,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.cooling.chip import (
-    CODE,
+from fabric_kernels.cooling.chip import CODE, Limits, Medium, fold_temperature
+from fabric_kernels.inputs.power_law import (
     Chip,
-    Limits,
-    Medium,
-    fold_temperature,
     leakage_power,
     power,
     power_slope,

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.cooling.chip import Chip, Medium
+from fabric_kernels.cooling.chip import Medium
 from fabric_kernels.cooling.deviation import Sensitivity, Supply, spreads_of
 from fabric_kernels.cooling.electrothermal import OperatingPoint
 from fabric_kernels.cooling.population_nodes import NODES
 from fabric_kernels.inputs import Population
+from fabric_kernels.inputs.power_law import Chip
 
 
 class Means(NamedTuple):

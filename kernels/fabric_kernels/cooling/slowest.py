@@ -15,36 +15,30 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.cooling.chip import (
-    CODE,
-    Chip,
-    Limits,
-    Medium,
-    Memory,
-    fold_temperature,
-    leakage_power,
-    memory_power,
-    power_slope,
-    power_with_leakage,
-    voltage,
-)
+from fabric_kernels.cooling.chip import CODE, Limits, Medium, Memory, fold_temperature, memory_power
 from fabric_kernels.cooling.deviation import (
-    Aim,
     Deviation,
     Group,
     Sensitivity,
     Supply,
-    aimed,
     steepest,
+    steepest_of_groups,
 )
 from fabric_kernels.inputs import Population
+from fabric_kernels.inputs.power_law import (
+    Chip,
+    leakage_power,
+    power_slope,
+    power_with_leakage,
+    voltage,
+)
 from fabric_kernels.maths.order_statistics import level_of_largest
 from fabric_kernels.maths.rare import unless
 
 _COMMON = (CODE["power"], CODE["thermal"])
 _EVERY = (*_COMMON, CODE["hbm"], CODE["dry_out"], CODE["runaway"])
 SEARCHES = 3  # phi is stationary on |z| = a: within 1e-5 of converged, 2e-4 at wide spreads
-RARE_SEARCHES = 9  # each step is halved
+RARE_SEARCHES = 6
 _STEPS = 8  # of Newton's method
 _FASTEST = 4.0  # clocks above 1 only steer the search
 _ROOM = 1.25  # a largest deviation is this much larger when it is asked whether a limit matters
@@ -71,6 +65,7 @@ class _Median(NamedTuple):
     sensitivity: Sensitivity
     population: Population
     clock: Array
+    fold: Array  # degC, of runaway at full clock
 
 
 def slowest_clock(
@@ -87,7 +82,8 @@ def slowest_clock(
     `supplied` is the median's medium; a small `exponential` gives a slow GPU. Clipped to the range
     of the governor. Cost: 2 limits x SEARCHES x (the exponentials of `supply` and one), and 2.
     """
-    median = _Median(part, *supplied, population, clock)
+    fold = fold_temperature(part.chip, supplied[0], jnp.ones_like(clock))
+    median = _Median(part, *supplied, population, clock, fold)
     score = level_of_largest(count, exponential).normal_score
     size = jnp.minimum(population.common_group, count)
     group = Group(level_of_largest(count / size, exponential).normal_score, size)
@@ -118,7 +114,7 @@ def _is_usual(median: _Median, score: Array) -> Array:
     resisting = _hypot(population.resistance_spread, by_flow)
     lowering = reach * _hypot(resisting, population.leakage_spread)
     coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
-    fold = fold_temperature(chip, medium, jnp.ones_like(score)) - lowering / coefficient
+    fold = median.fold - lowering / coefficient
     alike = population.screening_limit >= _NO_SCREENING
     apart = population.common_temperature_share + population.common_flow_share <= 0
     return cool_memory & wet & (fold >= limits.temperature) & alike & apart
@@ -162,13 +158,11 @@ def _over_every_limit(median: _Median, supply: Supply, group: Group) -> Array:
     def branch(number: Array, slowest: Array) -> Array:
         limit = limits[number]
 
-        def search(_: int, state: tuple[Array, Aim]) -> tuple[Array, Aim]:
-            clock, aim = state
-            clock, costs = _followed(median, supply, aim.deviation, clock, limit)
-            return clock, aimed(costs, median.population, group, aim.own)
+        def search(_: int, state: tuple[Array, Deviation]) -> tuple[Array, Deviation]:
+            clock, costs = _followed(median, supply, state[1], state[0], limit)
+            return clock, steepest_of_groups(costs, median.population, group)
 
-        start = zero + median.clock, Aim(jnp.zeros((5, *shape), zero.dtype), none)
-        clock, _ = jax.lax.fori_loop(0, RARE_SEARCHES, search, start)
+        clock, _ = jax.lax.fori_loop(0, RARE_SEARCHES, search, (zero + median.clock, none))
         return jnp.minimum(slowest, clock)
 
     return jax.lax.fori_loop(0, len(_EVERY), branch, zero + _FASTEST)
@@ -180,17 +174,22 @@ def _followed(
     """Clock of a deviating part under one limit, and what its deviations cost there."""
     supplied = _supplied(supply, deviation)
     chip, leakage, allowed = _deviating(median, supplied, deviation, limit)
-    folding = limit == CODE["runaway"]
+    temperature = supplied[0].temperature + supplied[0].resistance * allowed
+
+    def folding(clock: Array) -> Array:
+        # beyond the fold there is no stable temperature: whatever the limit, the fold is reached
+        beyond = temperature > fold_temperature(chip, supplied[0], clock)
+        return beyond | (limit == CODE["runaway"])
 
     def step(_: int, clock: Array) -> Array:
         usual = _newton(chip, leakage, allowed, clock, steps=1)
-        return jnp.where(folding, _fold_newton(chip, supplied[0], clock), usual)
+        return jnp.where(folding(clock), _fold_newton(chip, supplied[0], clock), usual)
 
     clock = jax.lax.fori_loop(0, _STEPS, step, clock)
     costs = _costs(median, chip, *supplied, (leakage, allowed, clock), limit)
-    at_fold = _fold_costs(chip, *supplied, clock)
+    at_fold, folded = _fold_costs(chip, *supplied, clock), folding(clock)
     pairs = zip(at_fold, costs, strict=True)
-    return clock, Deviation(*(jnp.where(folding, fold, usual) for fold, usual in pairs))
+    return clock, Deviation(*(jnp.where(folded, fold, usual) for fold, usual in pairs))
 
 
 def _newton(chip: Chip, leakage: Array, allowed: Array, clock: Array, *, steps: int) -> Array:
@@ -209,8 +208,12 @@ def _deviating(
     medium, sensitivity = supplied
     allowed = _pick(limit, "hbm", memory_power(memory, medium.temperature), limits.power)
     allowed = _pick(limit, "dry_out", sensitivity.dry_out_power, allowed)
+    allowed = jnp.minimum(allowed, limits.power)
     by_heat = (limits.temperature - medium.temperature) / medium.resistance
-    at = medium.temperature + medium.resistance * allowed
+    # beyond the fold more heat asks for less power: a limit that high is none
+    hottest = jnp.maximum(limits.temperature, median.fold)
+    at = jnp.minimum(medium.temperature + medium.resistance * allowed, hottest)
+    allowed = (at - medium.temperature) / medium.resistance
     at, allowed = (
         _pick(limit, "thermal", limits.temperature, at),
         _pick(limit, "thermal", by_heat, allowed),

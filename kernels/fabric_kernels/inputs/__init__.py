@@ -18,6 +18,7 @@ from fabric_kernels.inputs.congestion import (
 from fabric_kernels.inputs.job import Experts, Job, Overlap, Transformer
 from fabric_kernels.inputs.library import Calibration, CollectiveLibrary
 from fabric_kernels.inputs.network import LinkRetry, LossProcess, Retransmission, ScaleOut, ScaleUp
+from fabric_kernels.inputs.noise import HopConditions
 from fabric_kernels.inputs.optics import Transceivers
 from fabric_kernels.inputs.rack import AirRack, LiquidLoop, Rack, TwoPhaseLoop
 from fabric_kernels.inputs.site import Climate, Plant
@@ -33,6 +34,7 @@ __all__ = [
     "Experts",
     "Flows",
     "Gpu",
+    "HopConditions",
     "Job",
     "LinkCredits",
     "LinkRetry",

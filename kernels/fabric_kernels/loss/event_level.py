@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 _State = TypeVar("_State", "_GoBackN", "_SelectiveRepeat")
 
 
-_Arrays = TypeVar("_Arrays", Run, Channel)
+_Arrays = TypeVar("_Arrays")
 
 
 def _lifted(arrays: _Arrays) -> _Arrays:
@@ -52,25 +52,28 @@ def _at_start(run: Run, channel: Channel, uniforms: WideUniform) -> tuple[Event,
 
 
 def _until_done(
-    step: Callable[[_State], tuple[_State, Array]],
+    step: Callable[[_State], tuple[_State, Array, Array]],
     state: _State,
     channel: Channel,
     uniforms: WideUniform,
     most: int,
 ) -> _State:
-    """Step until every run has its slots; a step says whether its event is used up."""
+    """Step until every run has its slots.
+
+    A step says whether its event is used up, and from which slot on the next one matters.
+    """
 
     def body(carry: tuple[Array, _State]) -> tuple[Array, _State]:
         number, now = carry
-        moved, used = step(now)
-        drawn = next_event(channel, now.event, uniforms, number)
+        moved, used, slot = step(now)
+        drawn = next_event(channel, now.event, slot, uniforms, number)
         event = jax.tree.map(lambda a, b: jnp.where(used, a, b), drawn, now.event)
         return number + 1, moved._replace(event=event)
 
     def going(carry: tuple[Array, _State]) -> Array:
         return (carry[0] < most) & jnp.any(carry[1].slots < 0)
 
-    return jax.lax.while_loop(going, body, (jnp.asarray(2, jnp.uint32), state))[1]
+    return jax.lax.while_loop(going, body, (jnp.asarray(1, jnp.uint32), state))[1]
 
 
 class _GoBackN(NamedTuple):
@@ -98,15 +101,15 @@ def go_back_n_run(
     event, zero = _at_start(run, channel, uniforms)
     state = _GoBackN(event, zero, zero, zero - 1, zero, zero - 1, zero, zero - 1)
 
-    def step(now: _GoBackN) -> tuple[_GoBackN, Array]:
+    def step(now: _GoBackN) -> tuple[_GoBackN, Array, Array]:
         return _go_back_n_step(run, now, single_nak=single_nak)
 
     last = _until_done(step, state, channel, uniforms, most)
     return Outcome(last.slots[0], last.timers[0])
 
 
-def _go_back_n_step(run: Run, now: _GoBackN, *, single_nak: bool) -> tuple[_GoBackN, Array]:
-    """One event, and whether it is used up."""
+def _go_back_n_step(run: Run, now: _GoBackN, *, single_nak: bool) -> tuple[_GoBackN, Array, Array]:
+    """One event, whether it is used up, and the slot from which the next matters."""
     slot, lossy = now.event.slot, now.event.lossy
     waiting = now.lost >= 0
     packet = now.expected + (jnp.where(waiting, now.lost, slot) - now.start)
@@ -129,11 +132,9 @@ def _go_back_n_step(run: Run, now: _GoBackN, *, single_nak: bool) -> tuple[_GoBa
         silent=jnp.where(repaired, 0, silent),
         told=jnp.where(answered, packet, now.told),
         timers=now.timers + timed.astype(jnp.int32),
-        slots=jnp.where(
-            ended, now.start + (run.packets - now.expected) + run.feedback, now.slots
-        ),
+        slots=jnp.where(ended, now.start + (run.packets - now.expected) + run.feedback, now.slots),
     )
-    return moved, ~answered & ~ended & running
+    return moved, ~answered & ~ended & running, moved.start
 
 
 _NONE, _SILENT, _DUE, _RESENT = 0, 1, 2, 3
@@ -196,8 +197,8 @@ def _sending(run: Run, now: _SelectiveRepeat) -> _Sending:
     return _Sending(due & (now.number == oldest), length, horizon)
 
 
-def _selective_step(run: Run, now: _SelectiveRepeat) -> tuple[_SelectiveRepeat, Array]:
-    """Send up to the next slot in which anything happens, and whether its event is used up."""
+def _selective_step(run: Run, now: _SelectiveRepeat) -> tuple[_SelectiveRepeat, Array, Array]:
+    """Send up to the next event, say whether it is used up, and where the sender then is."""
     running = now.slots < 0
     now = _informed(run, now)
     sending = _sending(run, now)
@@ -217,7 +218,7 @@ def _selective_step(run: Run, now: _SelectiveRepeat) -> tuple[_SelectiveRepeat, 
         slots=jnp.where(done, moved.last + 1 + run.feedback, moved.slots),
     )
     keep = jax.tree.map(lambda new, before: jnp.where(running, new, before), moved, now)
-    return keep, running & (old | reached)
+    return keep, running & (old | reached), keep.slot
 
 
 def _informed(run: Run, now: _SelectiveRepeat) -> _SelectiveRepeat:

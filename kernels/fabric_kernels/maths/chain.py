@@ -43,9 +43,9 @@ def chain_law(stalls: Array, ranks: Array, turns: Array) -> Chain:
     stalls, turns = stop_gradient(stalls), stop_gradient(jnp.maximum(turns, 1e-3))
     longer = jnp.maximum(turns / TURNS[-1], 1.0)
     points = stalls / longer
-    height = jnp.log(jnp.clip(turns, TURNS[0], TURNS[-1]))
+    height = _place(jnp.log(jnp.clip(turns, TURNS[0], TURNS[-1])), _HEIGHTS)
     many = jnp.maximum(points / CHAIN[-1][0], 1.0)
-    at = jnp.log(jnp.clip(points, 1.0, CHAIN[-1][0]))
+    at = _place(jnp.log(jnp.clip(points, 1.0, CHAIN[-1][0])), _POINTS)
     logarithm, deviation, skewness = (_interpolated(at, height, column) for column in _COLUMNS)
     length = longer * jnp.exp(logarithm) * jnp.sqrt(jnp.minimum(jnp.maximum(points, 1.0), 2e3))
     length = jnp.where(points < 1, stalls, length * jnp.sqrt(many))
@@ -92,31 +92,41 @@ def _at_least(u: Uniform, level: Array) -> Array:
     return jnp.where(u.upper, u.distance <= 1 - level, u.distance >= level)
 
 
-def _interpolated(points: Array, height: Array, column: tuple[tuple[float, ...], ...]) -> Array:
-    """Linear in both logarithms; a node's value first, then from node to node."""
-    previous = _along(height, _HEIGHTS, column[0])
-    total = previous
-    for start, end, row in zip(_POINTS[:-1], _POINTS[1:], column[1:], strict=True):
-        value = _along(height, _HEIGHTS, row)
-        total = total + (value - previous) * jnp.clip((points - start) / (end - start), 0.0, 1.0)
-        previous = value
-    return total
+class _Place(NamedTuple):
+    """Where a number lies between two nodes of a table."""
+
+    before: Array  # node
+    share: Array  # of the way to the next
 
 
-def _along(at: Array, nodes: tuple[float, ...], values: tuple[float, ...]) -> Array:
-    total = jnp.full_like(at, values[0])
-    for start, end, low, high in zip(nodes[:-1], nodes[1:], values[:-1], values[1:], strict=True):
-        if low != high:
-            total = total + (high - low) * jnp.clip((at - start) / (end - start), 0.0, 1.0)
-    return total
+def _place(at: Array, nodes: tuple[float, ...]) -> _Place:
+    before = jnp.zeros(at.shape, jnp.int32)
+    for node in nodes[1:-1]:
+        before = before + (at >= node).astype(jnp.int32)
+    starts = jnp.asarray(nodes[:-1], at.dtype)
+    widths = jnp.asarray(np.diff(nodes), at.dtype)
+    share = (at - starts[before]) / widths[before]
+    return _Place(before, jnp.clip(share, 0.0, 1.0))
 
 
-def _columns() -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Log of mean over sqrt(n), deviation and skewness: one row of turns for every n from 1 on."""
+def _interpolated(points: _Place, height: _Place, table: tuple[float, ...]) -> Array:
+    """Linear in both logarithms."""
+    cells = jnp.asarray(table, points.share.dtype)
+    corner = points.before * len(TURNS) + height.before
+
+    def along(first: Array) -> Array:
+        return cells[first] + height.share * (cells[first + 1] - cells[first])
+
+    low, high = along(corner), along(corner + len(TURNS))
+    return low + points.share * (high - low)
+
+
+def _columns() -> tuple[tuple[float, ...], ...]:
+    """Log of mean over sqrt(n), deviation and skewness: for every n from 1 on a row of turns."""
     one = [(1.0, 0.0, 0.0)] * len(TURNS)
     cells = np.array([one, *(row for _, row in CHAIN)])
     cells[..., 0] = np.log(cells[..., 0]) - 0.5 * np.array(_POINTS)[:, None]
-    return tuple(tuple(map(tuple, cells[..., k].tolist())) for k in range(3))
+    return tuple(tuple(cells[..., k].ravel().tolist()) for k in range(3))
 
 
 _POINTS = (0.0, *(float(np.log(n)) for n, _ in CHAIN))

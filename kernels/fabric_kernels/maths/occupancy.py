@@ -8,9 +8,6 @@ from jax.scipy.special import erfc
 
 from fabric_kernels.uniform import Uniform
 
-HALVINGS = 12
-"""Steps of bisection: enough for a bracket of 4096 loads, which F / M below 1e5 does not leave."""
-
 _RARE = 0.02  # survival below which overfull boxes hardly ever come in twos
 
 
@@ -39,17 +36,18 @@ def largest_load(balls: Array, boxes: Array, u: Uniform) -> Array:
     few = jnp.ceil(mean - 1e-3) - 1.0  # a box holds the mean at least
     most = jnp.maximum(jnp.minimum(most, balls), few + 1.0)
 
-    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bracket
-        middle = jnp.maximum(jnp.floor(0.5 * (low + high)), low)
-        open_ = middle > low
-        over = overfull(balls, boxes, jnp.where(open_, middle, high))
-        enough = over <= survival
-        return jnp.where(open_ & ~enough, middle, low), jnp.where(open_ & enough, middle, high)
+        middle = jnp.floor(0.5 * (low + high))
+        enough = overfull(balls, boxes, jnp.maximum(middle, 1.0)) <= survival
+        wide = high - low > 1.0  # a lane that has ended waits for the others
+        return jnp.where(wide & ~enough, middle, low), jnp.where(wide & enough, middle, high)
 
     shape = jnp.broadcast_shapes(mean.shape, survival.shape)
     bracket = jnp.broadcast_to(few, shape), jnp.broadcast_to(most, shape)
-    return jnp.where(boxes > 1.5, jax.lax.fori_loop(0, HALVINGS, halve, bracket)[1], balls)
+    # about log2(sqrt(50 F / M)) steps; a lane's bits do not depend on how many its neighbours take
+    found = jax.lax.while_loop(lambda b: jnp.any(b[1] - b[0] > 1.0), halve, bracket)[1]
+    return jnp.where(boxes > 1.5, found, balls)
 
 
 def overfull(balls: Array, boxes: Array, load: Array) -> Array:

@@ -54,6 +54,10 @@ class HopNoise(abc.ABC):
         """The spikes of a mixture; None for a law without."""
         return None
 
+    def usual(self) -> "HopNoise":
+        """The law of hops that meet no spike; itself for a law without."""
+        return self
+
     def largest(self, count: Array, exponential: Array) -> Array:
         """Quantile of the largest of `count` draws where the exponential variate is `exponential`.
 

@@ -8,13 +8,16 @@ from fabric_kernels.maths.power_tail import largest_of_pareto
 from fabric_kernels.noise import Body, HopNoise
 from fabric_kernels.quantity import quantity, record
 
+FINITE = 0.49
+"""Tail index from which on the deviation, which has no end at 1/2, is kept."""
+
 
 @record
 class ParetoNoise(HopNoise):
     """Generalised Pareto: scale * (p^(-x) - 1) / x with tail index x and survival p.
 
-    The variance is infinite from x = 1/2 on, and no step has a typical jitter then: the bounds
-    refuse it.
+    The variance is infinite from x = 1/2 on: a ring of N then waits for its few largest hops, of
+    the order N^(2 x), and quantiles are all that can be said of a step. The mean ends at 1.
     """
 
     pareto_noise_scale: Array = quantity(
@@ -24,7 +27,7 @@ class ParetoNoise(HopNoise):
     pareto_noise_tail_index: Array = quantity(
         "1",
         "tail index of generalised Pareto hop noise (0 = exponential, below 0 = bounded)",
-        bounds=(-0.5, 0.49),
+        bounds=(-0.5, 0.95),
         default=0.2,
         source="[A]",
     )
@@ -47,18 +50,20 @@ class ParetoNoise(HopNoise):
         return complement(hazard)
 
     def moments(self) -> tuple[Array, Array]:
-        """Scale / (1 - x), and the mean / sqrt(1 - 2 x)."""
+        """Scale / (1 - x), and the mean / sqrt(1 - 2 x), from x = 0.49 on as if x were 0.49."""
         index = self.pareto_noise_tail_index
         mean = self.pareto_noise_scale / (1.0 - index)
-        return mean, mean / jnp.sqrt(1.0 - 2.0 * index)
+        return mean, mean / jnp.sqrt(1.0 - 2.0 * jnp.minimum(index, FINITE))
 
     def body(self) -> Body:
         """Generalised Pareto, in its scale: the deviation would have no end at 1/2."""
         return Body("pareto", self.pareto_noise_tail_index, self.pareto_noise_scale)
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
-        """Ratios of gamma functions, in closed form."""
-        mean, deviation = largest_of_pareto(count, self.pareto_noise_tail_index)
+        """Ratios of gamma functions, in closed form; the deviation from x = 0.49 on is its own."""
+        index = self.pareto_noise_tail_index
+        mean, _ = largest_of_pareto(count, index)
+        _, deviation = largest_of_pareto(count, jnp.minimum(index, FINITE))
         return self.pareto_noise_scale * mean, self.pareto_noise_scale * deviation
 
 

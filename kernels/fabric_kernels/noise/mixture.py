@@ -11,6 +11,7 @@ from fabric_kernels.maths.order_statistics import (
 )
 from fabric_kernels.maths.root import increasing_root
 from fabric_kernels.noise import Body, HopNoise, Rare
+from fabric_kernels.noise.lognormal import LognormalNoise
 from fabric_kernels.quantity import quantity, record
 
 STEPS = 24
@@ -86,6 +87,13 @@ class MixedNoise(HopNoise):
         length = jnp.maximum(other - one, 0.0)
         memory = jnp.minimum(far / jnp.maximum(length, 1e-18), 1.0)
         return Rare(self.mixed_noise_probability, length, memory)
+
+    def usual(self) -> HopNoise:
+        """The usual law."""
+        return LognormalNoise(
+            lognormal_noise_median=self.mixed_noise_median,
+            lognormal_noise_sigma=self.mixed_noise_sigma,
+        )
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the largest of `count` draws, by quadrature.

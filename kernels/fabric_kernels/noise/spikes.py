@@ -15,6 +15,7 @@ from fabric_kernels.maths.order_statistics import (
 )
 from fabric_kernels.maths.root import increasing_root
 from fabric_kernels.noise import Body, HopNoise, Rare
+from fabric_kernels.noise.lognormal import LognormalNoise
 from fabric_kernels.quantity import quantity, record
 
 STEPS = 18
@@ -108,6 +109,13 @@ class SpikyNoise(HopNoise):
         length = jnp.maximum(self.spike_minimum + self.spike_scale - mean, 0.0)
         memory = jnp.minimum(self.spike_scale / jnp.maximum(length, 1e-18), 1.0)
         return Rare(self.spike_probability, length, memory)
+
+    def usual(self) -> HopNoise:
+        """The lognormal law between spikes."""
+        return LognormalNoise(
+            lognormal_noise_median=self.spiky_noise_median,
+            lognormal_noise_sigma=self.spiky_noise_sigma,
+        )
 
     def largest_moments(self, count: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the largest of `count` draws, by quadrature.

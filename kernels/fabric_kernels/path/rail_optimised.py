@@ -13,6 +13,7 @@ from fabric_kernels.path.fat_tree import path_over
 from fabric_kernels.path.fitting import clos_refusal
 from fabric_kernels.path.ways import ways
 from fabric_kernels.placement import JobPlacement
+from fabric_kernels.quantity import quantities
 from fabric_kernels.routing import Routing
 
 
@@ -50,9 +51,11 @@ def rail_optimised_refusal(
     """Why no rails hold the job, for records of plain numbers; None where they do."""
     gpus, domain = float(job.gpus), float(scale_up.nvlink_domain)
     if gpus > domain and gpus % domain:
-        below, above = math.floor(gpus / domain) * domain, math.ceil(gpus / domain) * domain
+        near = math.floor(gpus / domain) * domain, math.ceil(gpus / domain) * domain
+        most = quantities(Job)["gpus"].bounds[1]
+        fitting = " or ".join(f"{value:.0f}" for value in near if value <= most)
         return (
             f"gpus is {gpus:.0f}: rails need a whole number of NVLink domains of {domain:.0f} "
-            f"GPUs; set gpus to {below:.0f} or {above:.0f}."
+            f"GPUs; set gpus to {fitting}."
         )
     return clos_refusal(gpus, float(scale_out.switch_radix), scale_out, upper_tiers)

@@ -12,3 +12,9 @@ class Power:
     rack_power: Array = quantity(
         "W", "power of one rack of nominal GPUs in compute", bounds=(0, 1e7)
     )
+    rack_density: Array = quantity(
+        "1",
+        "whether the rack draws more than its cooling is built for",
+        bounds=(0, 1),
+        flags=("within", "beyond"),
+    )

@@ -22,7 +22,7 @@ from fabric_kernels.jitter import Jitter
 from fabric_kernels.loss import Loss
 from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.step import Step
-from fabric_kernels.step.parts import compute_of, flop_utilisation
+from fabric_kernels.step.parts import Communication, compute_of, step_of
 from fabric_kernels.tensor import Tensor
 from fabric_kernels.workload import Workload
 
@@ -72,64 +72,58 @@ def overlapped(
     exposed when its effect joins; they depend on that order. Compute is that of the slowest GPU.
     """
     compute = compute_of(job, workload, cooling.slowest_clock_fraction)
-    windows = (
-        overlap.overlap_window_data,
-        overlap.overlap_window_expert,
-        overlap.overlap_window_pipeline,
-    )
-    fits = windows[0] + windows[1] + windows[2] <= 1.0 + 1e-6
-    windows = [jnp.where(fits, w, jnp.nan) * compute.full_clock for w in windows]
-    hidden = _exchanges(
-        overlap, (data_part(collective), expert_part(expert), pipeline_part(pipeline)),
-        exchange, jitter, loss, windows,
-    )  # fmt: skip
-    layer = tensor_part(tensor)
+    clean = (data_part(collective), expert_part(expert), pipeline_part(pipeline))
+    effects = list(zip(_congestion(exchange), _jitter(jitter), _loss(loss), strict=True))
+    windows = _windows(overlap, compute.full_clock)
+    hidden = [
+        _Hidden(part, *effect, *window)
+        for part, effect, window in zip(clean, effects, windows, strict=True)
+    ]
     at = [e.exposed() for e in hidden]
     sums = [at[0][k] + at[1][k] + at[2][k] for k in range(5)]
     # a difference of totals may round below 0
     grown = [jnp.maximum(b - a, 0.0) for a, b in pairwise(sums)]
-    communication = sums[-1] + layer.time
-    step_time = compute.slowest + compute.bubble + communication
-    tokens_per_second = workload.tokens_per_step / step_time
-    return Step(
-        compute_time=compute.slowest,
-        bubble=compute.bubble,
-        exposed_communication_time=communication,
-        step_time=step_time,
-        step_time_compute=compute.full_clock,
-        step_time_pipeline=compute.full_clock * compute.bubble_share,
-        step_time_bandwidth=sums[0] + layer.transfer,
-        step_time_latency=grown[0] + layer.latency,
-        step_time_thermal=compute.thermal,
-        step_time_congestion=grown[1],
-        step_time_jitter=grown[2],
-        step_time_loss=grown[3],
-        scaling_efficiency=compute.full_clock / step_time,
-        model_flop_utilisation=flop_utilisation(job, gpu, workload, tokens_per_second),
-        tokens_per_second=tokens_per_second,
+    layer = tensor_part(tensor)
+    communication = Communication(
+        sums[-1] + layer.time,
+        sums[0] + layer.transfer,
+        grown[0] + layer.latency,
+        grown[1],
+        grown[2],
+        grown[3],
     )
+    return step_of(job, gpu, workload, compute, communication)
 
 
-def _exchanges(
-    overlap: Overlap,
-    clean: tuple[Clean, Clean, Clean],
-    exchange: Exchange,
-    jitter: Jitter,
-    loss: Loss,
-    windows: list[Array],
-) -> list[_Hidden]:
-    congestion = (
+def _windows(overlap: Overlap, full_clock: Array) -> list[tuple[Array, Array]]:
+    """Window (s) and buckets of the data, expert and pipeline exchange."""
+    shares = (
+        overlap.overlap_window_data,
+        overlap.overlap_window_expert,
+        overlap.overlap_window_pipeline,
+    )
+    fits = shares[0] + shares[1] + shares[2] <= 1.0 + 1e-6
+    buckets = (overlap.buckets_data, overlap.buckets_expert, overlap.buckets_pipeline)
+    return [
+        (jnp.where(fits, share, jnp.nan) * full_clock, parts)
+        for share, parts in zip(shares, buckets, strict=True)
+    ]
+
+
+def _congestion(exchange: Exchange) -> tuple[Array, Array, Array]:
+    return (
         exchange.data_congestion_delay,
         exchange.expert_congestion_delay,
         exchange.pipeline_congestion_delay,
     )
-    noise = (jitter.data_jitter_stall, jitter.expert_jitter_stall, jitter.pipeline_jitter_stall)
-    lost = (loss.data_loss_stall, loss.expert_loss_stall, loss.pipeline_loss_stall)
-    buckets = (overlap.buckets_data, overlap.buckets_expert, overlap.buckets_pipeline)
-    return [
-        _Hidden(*parts)
-        for parts in zip(clean, congestion, noise, lost, windows, buckets, strict=True)
-    ]
+
+
+def _jitter(jitter: Jitter) -> tuple[Array, Array, Array]:
+    return jitter.data_jitter_stall, jitter.expert_jitter_stall, jitter.pipeline_jitter_stall
+
+
+def _loss(loss: Loss) -> tuple[Array, Array, Array]:
+    return loss.data_loss_stall, loss.expert_loss_stall, loss.pipeline_loss_stall
 
 
 def overlapped_refusal(overlap: Overlap) -> str | None:

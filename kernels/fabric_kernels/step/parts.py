@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.inputs import Gpu, Job
+from fabric_kernels.step import Step
 from fabric_kernels.workload import Workload
 
 
@@ -47,7 +48,41 @@ def _slowdown(compute_bound_share: Array, clock_fraction: Array) -> Array:
     return jnp.where(stopped, jnp.inf, compute_bound_share * (1 - running) / running)
 
 
-def flop_utilisation(job: Job, gpu: Gpu, workload: Workload, tokens_per_second: Array) -> Array:
-    """6 active parameters tokens / s over what all GPUs could do at peak."""
+class Communication(NamedTuple):
+    """What compute does not hide, and what each effect adds to it, in their order (s)."""
+
+    exposed: Array
+    bandwidth: Array
+    latency: Array
+    congestion: Array
+    jitter: Array
+    loss: Array
+
+
+def step_of(
+    job: Job, gpu: Gpu, workload: Workload, compute: Compute, communication: Communication
+) -> Step:
+    """The step of this compute and communication.
+
+        model_flop_utilisation = 6 active_parameters tokens / (gpus peak_flops step_time)
+    """
+    step_time = compute.slowest + compute.bubble + communication.exposed
+    tokens_per_second = workload.tokens_per_step / step_time
     per_token = 6 * workload.active_parameters / (job.gpus * gpu.peak_flops)
-    return per_token * tokens_per_second
+    return Step(
+        compute_time=compute.slowest,
+        bubble=compute.bubble,
+        exposed_communication_time=communication.exposed,
+        step_time=step_time,
+        step_time_compute=compute.full_clock,
+        step_time_pipeline=compute.full_clock * compute.bubble_share,
+        step_time_bandwidth=communication.bandwidth,
+        step_time_latency=communication.latency,
+        step_time_thermal=compute.thermal,
+        step_time_congestion=communication.congestion,
+        step_time_jitter=communication.jitter,
+        step_time_loss=communication.loss,
+        scaling_efficiency=compute.full_clock / step_time,
+        model_flop_utilisation=per_token * tokens_per_second,
+        tokens_per_second=tokens_per_second,
+    )

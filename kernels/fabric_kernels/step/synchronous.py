@@ -10,7 +10,7 @@ from fabric_kernels.jitter import Jitter
 from fabric_kernels.loss import Loss
 from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.step import Step
-from fabric_kernels.step.parts import compute_of, flop_utilisation
+from fabric_kernels.step.parts import Communication, compute_of, step_of
 from fabric_kernels.tensor import Tensor
 from fabric_kernels.workload import Workload
 
@@ -41,30 +41,20 @@ def synchronous(
     slowest exchange. A clock of 0 never ends its step: the time is infinite, not undefined.
     """
     compute = compute_of(job, workload, cooling.slowest_clock_fraction)
-    communication = (
+    exposed = (
         exchange.allreduce_time
         + exchange.tensor_exchange_time
         + exchange.expert_exchange_time
         + exchange.pipeline_exchange_time
     )
-    clean = (data_part(collective), tensor_part(tensor), expert_part(expert))
-    stages = pipeline_part(pipeline)
-    step_time = compute.slowest + compute.bubble + communication
-    tokens_per_second = workload.tokens_per_step / step_time
-    return Step(
-        compute_time=compute.slowest,
-        bubble=compute.bubble,
-        exposed_communication_time=communication,
-        step_time=step_time,
-        step_time_compute=compute.full_clock,
-        step_time_pipeline=compute.full_clock * compute.bubble_share,
-        step_time_bandwidth=sum((c.transfer for c in clean), stages.transfer),
-        step_time_latency=sum((c.latency for c in clean), stages.latency),
-        step_time_thermal=compute.thermal,
-        step_time_congestion=exchange.congestion_delay,
-        step_time_jitter=jitter.jitter_stall,
-        step_time_loss=loss.loss_stall,
-        scaling_efficiency=compute.full_clock / step_time,
-        model_flop_utilisation=flop_utilisation(job, gpu, workload, tokens_per_second),
-        tokens_per_second=tokens_per_second,
+    clean = (tensor_part(tensor), expert_part(expert), pipeline_part(pipeline))
+    data = data_part(collective)
+    communication = Communication(
+        exposed,
+        sum((c.transfer for c in clean), data.transfer),
+        sum((c.latency for c in clean), data.latency),
+        exchange.congestion_delay,
+        jitter.jitter_stall,
+        loss.loss_stall,
     )
+    return step_of(job, gpu, workload, compute, communication)

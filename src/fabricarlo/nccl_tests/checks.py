@@ -24,6 +24,10 @@ FAST = 1e9
 """B/s; slower rows have too few digits to check the bandwidth against size / time."""
 ALLOWED = 0.02
 """Relative difference between algbw and size / time, both of which are printed rounded."""
+ENOUGH = 1000
+"""Elements of a rank from which the count tells the number of ranks, though it is rounded."""
+ALIGNED = 16
+"""Bytes to which a rank's part may be rounded down."""
 SHARES = ("all_gather", "alltoall", "gather", "scatter")
 """Collectives of which every rank has one n-th of the size."""
 WHOLE = ("broadcast", "reduce", "sendrecv")
@@ -65,7 +69,10 @@ class Factor:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What follows from the numbers of a run; `rows` are those that agree with each other."""
+    """What follows from the numbers of a run; `rows` are those that agree with each other.
+
+    `parts` is size / time over algbw: 1, or the ranks in versions that counted one rank's part.
+    """
 
     rows: tuple[Row, ...] = ()
     operation: str | None = None
@@ -73,6 +80,8 @@ class Finding:
     ranks_range: tuple[int, int] | None = None
     refusals: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    parts: int = 1
 
 
 def examine(
@@ -98,7 +107,7 @@ def examine(
         if share == 1
         else _shared(share, factor, rows, reduction, root, program)
     )
-    kept, wrong = _timed(rows, 1 if "old bandwidth" not in " ".join(found.notes) else share)
+    kept, wrong = _timed(rows, found.parts)
     return dataclasses.replace(
         found,
         rows=tuple(kept),
@@ -110,15 +119,20 @@ def examine(
 def _share(
     rows: list[Row], filled: list[Row], size: int
 ) -> tuple[int | None, list[Row], list[str]]:
-    """Size over count x element size of most rows, the rows that have it, and what was left out."""
-    shares = collections.Counter(row.size / (size * row.count) for row in filled)
+    """Size over count x element size of most rows, the rows that have it, and what was left out.
+
+    Some versions print the size that was asked for, above the largest multiple below it.
+    """
+    exact = [row for row in filled if row.count >= ENOUGH] or filled
+    shares = collections.Counter(round(row.size / (size * row.count)) for row in exact)
     share = shares.most_common(1)[0][0]
-    if share < 1 or share != int(share):
+    fits = [row for row in rows if 0 <= row.size - share * size * row.count < share * ALIGNED]
+    fits += [row for row in rows if row.size == row.count == 0]
+    if share < 1 or 2 * sum(row in filled for row in fits) <= len(filled):
         return None, rows, []
-    fits = [row for row in rows if row.size == share * size * row.count]
     left = [row.line for row in rows if row not in fits]
     notes = [f"line {line} left out: its count does not fit its size" for line in left]
-    return int(share), fits, notes
+    return share, [row for row in rows if row in fits], notes
 
 
 def _halves(rows: list[Row]) -> list[tuple[Row, Measured]]:
@@ -179,7 +193,7 @@ def _all_reduce(factor: Factor, program: str | None) -> Finding:
         return found
     high = math.floor(2 / (2 - factor.high) + 1e-9)
     best = min(max(round(2 / (2 - factor.best)), low), high)
-    exact = high <= 1.1 * low
+    exact = high <= 1.5 * low
     return dataclasses.replace(found, ranks=best if exact else None, ranks_range=(low, high))
 
 
@@ -202,7 +216,7 @@ def _shared(
     old = all(abs(row.size / half.time / half.algbw / ranks - 1) < ALLOWED for row, half in halves)
     if old and factor.low <= ranks - 1 <= factor.high:
         note = f"old bandwidth convention: algbw is that of one of {ranks} parts of the size"
-        return dataclasses.replace(found, notes=(*found.notes, note))
+        return dataclasses.replace(found, notes=(*found.notes, note), parts=ranks)
     why = (
         f"busbw/algbw = {factor.best:.4g}, but {ranks} ranks by count and size would give "
         f"{expected:.4g}"
@@ -219,6 +233,7 @@ def _called(program: str | None, usual: str, *others: str) -> Finding:
         notes = (f"the log names {program}, but the numbers are those of {usual}",)
     elif others:
         notes = (f"{usual} by the numbers; {', '.join(others)} would print the same",)
+        return Finding(operation=usual, notes=notes, alternatives=others)
     return Finding(operation=usual, notes=notes)
 
 

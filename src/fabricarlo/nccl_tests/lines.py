@@ -13,10 +13,13 @@ MPI_LABEL = re.compile(r"\[(\d+(?:,\d+)?)\](?:<std(?:out|err|diag)>)?:?")
 RANK_LABEL = re.compile(r"^\s*(\d+):\s")
 """`0: ` of srun --label."""
 MESSAGE = re.compile(
-    r"(?:[A-Za-z][\w.-]{0,255}:\d+:\d+\s+)?(?:\[[\d,]+\]\s+)?(?:\S+\(\),?\s+\S+\s+)?"
+    r"(?:[A-Za-z][\w.-]{0,255}:\d+:\d+\s+)?(?:\[[\d,]+\]\s+)?(?:\S{1,200}\(\),?\s+\S{1,200}\s+)?"
     r"NCCL (?:INFO|WARN|TRACE|ABORT)\b.*"
 )
 """A line of the library itself, with `host:process:thread [device]` before it."""
+
+LONGEST = 2000
+"""Characters; no row of a table is longer, whatever stands between its numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +42,8 @@ def text_of(path: Path) -> str:
 def lines_of(text: str) -> Iterator[Line]:
     """Lines with labels, terminal codes, library messages and table bars taken out."""
     for number, raw in enumerate(text.splitlines(), start=1):
+        if len(raw) > LONGEST:
+            continue
         plain = TERMINAL.sub("", raw)
         plain = MESSAGE.sub("", plain) if "NCCL " in plain else plain
         label, rest = _unlabelled(PLACE.sub(" ", plain) if "()" in plain else plain)

@@ -13,7 +13,7 @@ from fabricarlo.nccl_tests.rows import Entry
 from fabricarlo.nccl_tests.run import ELEMENT_SIZES, Row, Run
 from fabricarlo.nccl_tests.tables import Table, tables_of
 
-STARTED = re.compile(r"nThread \d+ nGpus \d+|Using devices|\w+_perf\b|NCCL (?:INFO|WARN|version)")
+STARTED = re.compile(r"nThread \d+ nGpus \d+|Using devices|_perf\b|NCCL (?:INFO|WARN|version)")
 """What a test prints before its table."""
 
 
@@ -74,6 +74,7 @@ def _run(entries: list[Entry], program: str | None, cut: list[str]) -> Run:
         column=first.column,
         refusals=found.refusals,
         notes=(*cut, *found.notes, *_wrong(found.rows)),
+        alternatives=found.alternatives,
     )
 
 

@@ -54,7 +54,8 @@ class Run:
 
     `ranks` follows from the numbers alone (None where they do not tell), `ranks_range` is what
     the printed digits allow; `refusals` says why the run is no measurement of a collective, and
-    `notes` what was put right or left out.
+    `notes` what was put right or left out. `alternatives` are collectives that print the same
+    numbers as `operation`, where the log does not name one.
     """
 
     operation: str | None
@@ -67,6 +68,7 @@ class Run:
     column: str | None
     refusals: tuple[str, ...]
     notes: tuple[str, ...]
+    alternatives: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:

@@ -12,12 +12,13 @@ A kind is a module of this package that gives
 """
 
 import importlib
+import traceback
 from pathlib import Path
 from typing import Protocol, cast
 
 from fabricarlo.errors import FabricarloError
 from fabricarlo.validation.report import Report, Table
-from fabricarlo.validation.table import optional, read_table
+from fabricarlo.validation.table import Cells, optional, read_table, where
 
 NAMES = (
     "peer_cases",
@@ -74,6 +75,32 @@ def kind_of(table: Table) -> Kind:
         f"{table.path}: no kind of table has the columns {', '.join(table.columns)}; "
         "the kinds and their columns, in any order, are\n" + "\n".join(known)
     )
+
+
+def validated(table: Table, kind: Kind) -> Report:
+    """The report of a kind. Raises FabricarloError with file and line for a cell it cannot read."""
+    try:
+        return kind.validate(table)
+    except (KeyError, ValueError) as error:
+        missing = isinstance(error, KeyError)
+        place = _place(error)
+        if place is None or not (missing or str(error).startswith(NO_NUMBER)):
+            raise
+        why = f"{error} is missing among the values of a cell" if missing else str(error)
+        raise FabricarloError(
+            f"{place}: {why}; write the row as the others of its kind, or take it out."
+        ) from error
+
+
+NO_NUMBER = ("could not convert string to float", "invalid literal for int()")
+"""What Python says of text that is no number."""
+
+
+def _place(error: Exception) -> str | None:
+    """File and line of the row that was being read when the error was met."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    rows = [v for frame in frames for v in frame.f_locals.values() if isinstance(v, Cells)]
+    return where(rows[-1]) if rows else None
 
 
 def _check_numbers(table: Table, columns: frozenset[str]) -> None:

@@ -73,8 +73,8 @@ def record_of(kind: type, given: Mapping[str, float]) -> Any:
         for name, q in quantities(kind).items()
     }
     if kind is Workload:
-        one, payload, ranks = jnp.asarray(1.0), fields["payload"], fields["data_parallel"]
-        fields["messages"] = (Message(payload=payload, ranks=ranks, spacing=one, groups=one),)
+        one = jnp.asarray(1.0)  # one kind of group, which has the whole payload to itself
+        fields["messages"] = (Message(share=one, held=one, spacing=one),)
     return kind(**fields)
 
 

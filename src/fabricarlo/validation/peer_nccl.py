@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from fabric_kernels.collective.nccl_model import Able, Channels, Group, cost
 from fabric_kernels.inputs import CollectiveLibrary
+from fabric_kernels.inputs.library import PROCESSORS
 from fabricarlo.validation.peer_collectives import BILLION, record_of
 from fabricarlo.validation.peer_inputs import Inputs, NotModelledError
 
@@ -35,6 +36,7 @@ def time(inputs: Inputs, quantity: str) -> float:
         CollectiveLibrary,
         {
             "gpu_generation": float(_generation(inputs.number("compcap"))),
+            "host_processor": float(_processor(inputs.text("cpu", PROCESSORS[0]))),
             "library_channels": channels,
             "network_overhead": inputs.number("net_overhead_us", 1.0) * 1e-6,
             "network_plugin_latency": inputs.number("latency_inter_us", 0.0) * 1e-6,
@@ -89,6 +91,12 @@ def _generation(capability: float) -> int:
         if capability >= least:
             return names.index(name)
     raise NotModelledError(f"compute capability {capability:g} is before Volta")
+
+
+def _processor(name: str) -> int:
+    if name.lower() not in PROCESSORS:
+        raise NotModelledError(f"cpu {name} is none of {', '.join(PROCESSORS)}")
+    return PROCESSORS.index(name.lower())
 
 
 def _rule(text: str) -> float:

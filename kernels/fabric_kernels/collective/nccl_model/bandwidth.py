@@ -24,8 +24,11 @@ COLLNET_DIRECT_SHARE = (1.0, 1.0, 0.85, 0.85)  # by generation
 
 
 def rate(asked: Asked, algorithm: str, protocol: str) -> Array:
-    """Payload over transfer time. Bus rate x ranks / steps where all ranks move alike, half of
-    the bus rate for trees and CollNet, whose GPUs send the payload up and down.
+    """Payload over transfer time.
+
+    The rate of a GPU's links, the bus rate, times ranks / steps where all ranks move alike (ring,
+    NVLS); half of it for trees and CollNet, whose GPUs send the payload up and down; as it is for
+    PAT.
     """
     alike = asked.group.ranks / asked.steps
     if algorithm == "ring":

@@ -1,7 +1,7 @@
 """Constants of NCCL's own cost model.
 
 Source of every number: NVIDIA/nccl v2.30.7 (commit 5067397c), `src/graph/tuning.cc` [M]. Times in
-s, rates in B/s. NCCL calls them measured on its own machines and gives no spread.
+s, rates in B/s. NCCL gives no spread, nor the machines that they come from.
 """
 
 from typing import NamedTuple

@@ -170,18 +170,23 @@ def doubling_finish(doubling: Doubling, hops: Hops, like: Array) -> Array:
     back = doubling.levels > 1.5 * depth
 
     def run(size: int) -> Array:
-        rank = jnp.arange(size, dtype=like.dtype).reshape((size,) + (1,) * like.ndim)
+        rank = jnp.arange(size, dtype=jnp.int32)
         bits = size.bit_length() - 1
-        done = jnp.zeros((size, *like.shape), like.dtype)
-        schedule = [(b, b) for b in range(bits)] + [(b, 16 + b) for b in reversed(range(bits))]
-        for bit, number in schedule:
-            pairs = done.reshape((-1, 2, 2**bit, *like.shape))
-            both = jnp.maximum(pairs[:, :1], pairs[:, 1:])
-            later = jnp.broadcast_to(both, pairs.shape).reshape(done.shape)
-            used = (bit + 0.5 < depth) & (back if number >= 16 else True)
-            hop = hops.of(size, jnp.uint32(number), like)
-            done = jnp.where(used[None], later + hop, done)
-        return jnp.max(jnp.where(rank < ranks[None], done, -jnp.inf), axis=0)
+
+        def step(k: Array, done: Array) -> Array:
+            # out over all distances and back: k and 2 bits - 1 - k are the same distance
+            bit = jnp.minimum(k, 2 * bits - 1 - k)
+            partner = jnp.take(done, rank ^ (jnp.int32(1) << bit), axis=0)
+            used = (bit.astype(like.dtype) + 0.5 < depth) & ((k < bits) | back)
+            # numbered so that a larger static size draws the same hops
+            number = jnp.where(k < bits, bit, 16 + bit).astype(jnp.uint32)
+            later = jnp.maximum(done, partner) + hops.of(size, number, like)
+            return jnp.where(used[None], later, done)
+
+        zeros = jnp.zeros((size, *like.shape), like.dtype)
+        done = jax.lax.fori_loop(0, 2 * bits, step, zeros)
+        places = rank.astype(like.dtype).reshape((size,) + (1,) * like.ndim)
+        return jnp.max(jnp.where(places < ranks[None], done, -jnp.inf), axis=0)
 
     return _smallest(doubling.ranks, run)
 

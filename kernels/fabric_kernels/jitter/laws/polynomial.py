@@ -29,3 +29,11 @@ def centred(value: Array, ends: tuple[float, float]) -> Array:
     """The value on the scale on which `ends` are -1 and 1, kept inside."""
     half = 0.5 * (ends[1] - ends[0])
     return jnp.clip((value - 0.5 * (ends[0] + ends[1])) * (1.0 / half), -1.0, 1.0)
+
+
+def through(table: tuple[Table, ...], first: Array, second: Array, third: Array) -> Array:
+    """Sum of table[i][j][k] first^i second^j third^k; all coordinates in [-1, 1]."""
+    total = across(table[-1], second, third)
+    for inner in reversed(table[:-1]):
+        total = total * first + across(inner, second, third)
+    return total

@@ -128,11 +128,27 @@ def _with_spikes(
     power = jnp.minimum(power, 2.0)
     excess = _norm(law.excess, alone, power)
     sixth = jnp.exp(jnp.log(0.5 * count + 1e-18) * (1.0 / 6.0))
-    third = jnp.exp(jnp.log(count / (1.0 + count) + 1e-18) * (1.0 / 3.0))
-    width = rare.length * (0.65 + 0.76 * rare.memory) * sixth * third
-    both = jnp.sqrt(law.width * law.width + width * width)
-    offset = law.offset + 0.05 * width + rare.length * count * jnp.exp(-2.0 * count)
+    width = (0.65 + 0.76 * rare.memory) * sixth * (count / (1.0 + count))  # in lengths
+    jump = _mean_jump(rare, count, width)
+    both = jnp.sqrt(law.width * law.width + rare.length * rare.length * width * width)
+    offset = law.offset + rare.length * (0.05 * width + jump)
     return Percolation(excess, both, offset)
+
+
+def _mean_jump(rare: Rare, count: Array, width: Array) -> Array:
+    """What the largest spike adds to the mean of the spread, in lengths; `width` too.
+
+    Above its median, its mean is that of Poisson many: one spike while there is none at the
+    median, and of exponential lengths Ein(min(count, log 2)). Where the spread's own upper half,
+    0.4 widths, is as large, the largest spike hides in it.
+    """
+    equal = jnp.where(count < HALF, -jnp.expm1(-count) * jnp.maximum(1.0 - 0.8 * width, 0.0), 0.0)
+    few = jnp.minimum(count, HALF)
+    entire = few * (1.0 - few * (0.25 - few * (1.0 / 18.0)))
+    light = 0.4 * width
+    hidden = jnp.sqrt(light * light + entire * entire + 1e-30) - light
+    longer = jnp.where(count < HALF, entire * jnp.maximum(1.0 - 0.8 * width, 0.0), hidden)
+    return equal + rare.memory * (longer - equal)
 
 
 def spike_excess(rare: Rare, count: Array, ranks: Array) -> Array:

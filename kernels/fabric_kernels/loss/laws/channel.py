@@ -6,24 +6,32 @@ every slot (Gilbert, Bell System Technical Journal 39(5), 1960; Elliott, ibid. 4
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.maths.order_statistics import exponential_variate
-from fabric_kernels.uniform import WideUniform
+from fabric_kernels.uniform import Uniform, WideUniform
 
 NEVER = 2**30
 """A slot that does not come."""
 
 
-class Channel(NamedTuple):
-    """What a slot does to its packet; all per slot."""
+class Independent(NamedTuple):
+    """Every slot loses its packet with the same chance, whatever happened before."""
+
+    loss: Array
+
+
+class GilbertElliott(NamedTuple):
+    """A channel that is good or bad for a while; all chances are those of a slot."""
 
     good_loss: Array
     bad_loss: Array
     worsens: Array  # chance that a good slot is followed by a bad one
     improves: Array  # chance that a bad slot is followed by a good one
+
+
+Channel = Independent | GilbertElliott
 
 
 class Event(NamedTuple):
@@ -34,26 +42,61 @@ class Event(NamedTuple):
     bad: Array  # state of the slot after it
 
 
-def next_event(channel: Channel, after: Event, uniforms: WideUniform, number: Array) -> Event:
-    """The event after another: geometric gap, then what happens in that slot."""
-    count = jnp.stack([2 * number, 2 * number + 1]).astype(jnp.uint32).reshape(2, 1, 1)
-    u = uniforms.at(count)
-    loss = jnp.where(after.bad, channel.bad_loss, channel.good_loss)
-    leave = jnp.where(after.bad, channel.improves, channel.worsens)
-    any_exponent = -(jnp.log1p(-jnp.minimum(loss, 0.9999999)) + jnp.log1p(-leave * 0.9999999))
-    known = jnp.maximum(any_exponent, 1e-12)
-    gap = jnp.floor(jnp.minimum(exponential_variate(u)[:1] / known, 1e9))
-    which = u.value[1:] * -jnp.expm1(-known)
+def next_event(
+    channel: Channel, after: Event, slot: Array, uniforms: WideUniform, number: Array
+) -> Event:
+    """The event after another, from `slot` on if that is long after it.
+
+    `number` is that of the event: an independent channel takes one uniform of that number, one
+    with states three.
+    """
+    if isinstance(channel, Independent):
+        return _next_loss(channel, after, slot, uniforms, number)
+    return _next_change(channel, after, slot, uniforms, number)
+
+
+def _next_loss(
+    channel: Independent, after: Event, slot: Array, uniforms: WideUniform, number: Array
+) -> Event:
+    """Losses have no memory: what lies before `slot` is left out."""
+    u = uniforms.at(number.reshape(1, 1, 1))
+    before = jnp.maximum(after.slot, slot - 1)
+    found = _later(before, u, -jnp.log1p(-channel.loss))
+    return Event(found, jnp.ones_like(after.lossy), after.bad)
+
+
+def _next_change(
+    channel: GilbertElliott, after: Event, slot: Array, uniforms: WideUniform, number: Array
+) -> Event:
+    """A geometric gap, then a loss or a change of state or both.
+
+    40 mixing times later what happened before does not matter, and the channel starts anew.
+    """
+    count = (3 * number + jnp.arange(3, dtype=jnp.uint32)).reshape(3, 1, 1)
+    upper, distance = uniforms.at(count)
+    gap, what, state = (Uniform(upper[k : k + 1], distance[k : k + 1]) for k in range(3))
+    moves = channel.worsens + channel.improves
+    anew = (slot - after.slot - 1).astype(moves.dtype) * moves > 40.0
+    before = jnp.where(anew, slot - 1, after.slot)
+    share = channel.worsens / jnp.where(moves > 0, moves, 1.0)
+    bad = jnp.where(anew, state.value < share, after.bad)
+    loss = jnp.where(bad, channel.bad_loss, channel.good_loss)
+    leave = jnp.where(bad, channel.improves, channel.worsens)
+    exponent = -(jnp.log1p(-jnp.minimum(loss, 0.9999999)) + jnp.log1p(-leave * 0.9999999))
+    which = what.value * -jnp.expm1(-exponent)
     both, lossy = which < loss * leave, which < loss
-    slot = after.slot + 1 + gap.astype(jnp.int32)
-    slot = jnp.where((any_exponent > 0) & (slot >= 0), jnp.minimum(slot, NEVER), NEVER)
-    return Event(slot, lossy, after.bad ^ (both | ~lossy))
+    return Event(_later(before, gap, exponent), lossy, bad ^ (both | ~lossy))
+
+
+def _later(before: Array, u: Uniform, exponent: Array) -> Array:
+    """The first slot after `before` in which something happens, with this -log of none in one."""
+    gap = jnp.floor(jnp.minimum(exponential_variate(u) / jnp.maximum(exponent, 1e-12), 1e9))
+    found = before + 1 + gap.astype(jnp.int32)
+    return jnp.where((exponent > 0) & (found >= 0), jnp.minimum(found, NEVER), NEVER)
 
 
 def first_event(channel: Channel, uniforms: WideUniform) -> Event:
     """The first event of a channel in its stationary state."""
-    u = uniforms.at(jnp.zeros((1, 1, 1), jnp.uint32)).value
-    moves = channel.worsens + channel.improves
-    bad = u < channel.worsens / jnp.where(moves > 0, moves, 1.0)
-    before = Event(jnp.full(bad.shape, -1, jnp.int32), bad, bad)
-    return next_event(channel, before, uniforms, jnp.asarray(1, jnp.uint32))
+    long_ago = jnp.full(channel[0].shape, -NEVER, jnp.int32)
+    before = Event(long_ago, long_ago > 0, long_ago > 0)
+    return next_event(channel, before, 0 * long_ago, uniforms, jnp.asarray(0, jnp.uint32))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import erfc
@@ -69,6 +70,7 @@ def stalled(traffics: Sequence[Traffic], stalls_of: StallsOf, channels: Array, l
     return total
 
 
+@jax.jit
 def ring_count(load: RingLoad, luck: Luck) -> Array:
     """Stalls that the slowest of `load.copies` rings waits for.
 
@@ -98,6 +100,26 @@ def ring_count(load: RingLoad, luck: Luck) -> Array:
     )
     law = chain_law(poisson_quantile(load.stalls, level), load.ranks, load.turns)
     return chain_quantile(law, luck.chain, jnp.where(few, other, chain_score))
+
+
+def mean_ring_count(load: RingLoad) -> Array:
+    """Mean number of stalls that one ring waits for, integrated over the Poisson count.
+
+    Summed count by count for up to 8 expected stalls; beyond, L(m) (1 - 1 / (8 m)), the second
+    order of a square root. Within 0.3 % of the sum everywhere. For one copy.
+    """
+    few = jnp.minimum(load.stalls, 8.0)
+
+    def added(number: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        mass, total = carry
+        count = jnp.full_like(few, 1.0) * number.astype(few.dtype)
+        mass = mass * few / count
+        return mass, total + mass * chain_law(count, load.ranks, load.turns).mean
+
+    _, total = jax.lax.fori_loop(1, 28, added, (jnp.exp(-few), jnp.zeros_like(few)))
+    many = jnp.maximum(load.stalls, 8.0)
+    smooth = chain_law(many, load.ranks, load.turns).mean * (1 - 1 / (8 * many))
+    return jnp.where(load.stalls <= 8, total, smooth)
 
 
 def _largest(values: Sequence[Array]) -> Array:

@@ -62,6 +62,11 @@ class Repair(NamedTuple):
     timed: Stalls
 
 
+def chance_of_any(packets: Array, losses: Losses) -> Array:
+    """Chance that any of this many packets is lost: -expm1(packets x log(1 - rate))."""
+    return -jnp.expm1(-packets * losses.exponent)
+
+
 def weighed(first: Stalls, second: Stalls) -> Stalls:
     """Two kinds of stall as one: their number, and their mean cost."""
     rate = first.rate + second.rate

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -32,6 +33,7 @@ def rounds_of(messages: Array, rate: Array, number: Array) -> Rounds:
     return Rounds(number * mean, number * variance, number * messages * rate)
 
 
+@jax.jit
 def largest_poisson_moments(rate: Array, number: Array) -> tuple[Array, Array]:
     """Mean and variance of the largest of `number` independent Poisson counts.
 
@@ -49,7 +51,7 @@ def largest_poisson_moments(rate: Array, number: Array) -> tuple[Array, Array]:
         level = level_of_largest(number, exponential)
         return smooth_poisson_quantile(high, Uniform(level.upper, level.distance))
 
-    mean, deviation = moments_of_largest(at, high + 0 * number)
+    mean, deviation = moments_of_largest(at, high + 0 * number, unrolled=False)
     few = rate <= SUMMED_RATE
     variance = deviation * deviation + 1 / 12
     return jnp.where(few, low_mean, mean - 0.5), jnp.where(few, low_variance, variance)
@@ -82,6 +84,7 @@ def together(parts: list[Rounds]) -> Rounds:
     return Rounds(mean, variance, events)
 
 
+@jax.jit
 def sampled(rounds: Rounds, copies: Array, u: Uniform) -> Array:
     """Stalls that the slowest of `copies` such sequences waits for, at the level of u.
 

@@ -12,6 +12,7 @@ _COUNTS = 10
 _LEVELS = 24
 
 
+@jax.jit
 def tree_rounds(tree: Tree, rate: Array) -> Rounds:
     """All legs and calls of one tree; `rate` is that of the stalls of one chunk's message.
 
@@ -38,7 +39,9 @@ def tree_rounds(tree: Tree, rate: Array) -> Rounds:
     number = tree.legs * tree.repeats
     variance = jnp.where(light, jnp.maximum(square - mean * mean, 0.0), depth * edge)
     return Rounds(
-        number * jnp.where(light, mean, bound), number * variance, number * edges * tree.chunks * rate
+        number * jnp.where(light, mean, bound),
+        number * variance,
+        number * edges * tree.chunks * rate,
     )
 
 

@@ -1,0 +1,116 @@
+"""Which collective wins where."""
+
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from docs.pages.drawing import COLOURS, MARKERS, bytes_of, panels, plain, save, seconds, table
+from docs.pages.page import Page, Stores
+
+GIB = 2**30
+RING_GPUS = 65536
+
+
+def median(cell: xr.DataArray) -> xr.DataArray:
+    """The median over samples."""
+    return cell.sel(quantile=0.5)
+
+
+def winners(root: xr.Dataset) -> str:
+    """The fastest algorithm of every size and number of GPUs."""
+    single = root.sel(collective=[c for c in root.collective.values if c != "auto"])
+    time = median(single.allreduce_time)
+    best = time.argmin("collective")
+    rows = []
+    for payload in root.payload.values:
+        row = [bytes_of(float(payload))]
+        for gpus in root.gpus.values:
+            at = {"payload": payload, "gpus": gpus}
+            name = str(single.collective.values[int(best.sel(at))])
+            row.append(f"{name}, {seconds(float(time.sel(at).min()))}")
+        rows.append(row)
+    return table(["payload", *(f"{int(g):,} GPUs" for g in root.gpus.values)], rows)
+
+
+def at_one_gib(root: xr.Dataset) -> str:
+    """Time of every algorithm at 1 GiB, and how much of it is latency."""
+    rows = []
+    for name in root.collective.values:
+        row = [f"`{name}`"]
+        for gpus in root.gpus.values:
+            cell = root.sel(collective=name, gpus=gpus, payload=GIB)
+            time, latency = (float(median(cell[v])) for v in ("allreduce_time", "exchange_latency"))
+            share = f", {latency / time:.0%} latency" if latency > 0.05 * time else ""
+            row.append(f"{seconds(time)}{share}")
+        rows.append(row)
+    return table(["collective", *(f"{int(g):,} GPUs" for g in root.gpus.values)], rows)
+
+
+def figure(root: xr.Dataset, path: Path) -> None:
+    """Time against size at two sizes of cluster, and against GPUs at 1 GiB."""
+    shown, axes = panels(3)
+    many = [int(root.gpus.values[k]) for k in (1, -1)]
+    for k, name in enumerate(root.collective.values):
+        style = {
+            "color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "ms": 4,
+            "lw": 2.2 if name == "auto" else 1.1,
+        }  # fmt: skip
+        one = median(root.allreduce_time.sel(collective=name))
+        for panel, gpus in zip(axes, many, strict=False):
+            panel.loglog(root.payload / 2**20, one.sel(gpus=gpus), **style)
+        axes[2].loglog(root.gpus, one.sel(payload=GIB), label=str(name), **style)
+    for panel, gpus in zip(axes, many, strict=False):
+        plain(panel, f"{gpus:,} GPUs", "payload (MiB)", "all-reduce (s)")
+    plain(axes[2], "1 GiB", "GPUs", "all-reduce (s)")
+    shown.legend(loc="outside right upper", fontsize=8, frameon=False)
+    save(shown, path)
+
+
+def ring_words(root: xr.Dataset) -> str:
+    """What a flat ring over very many GPUs is made of."""
+    cell = root.sel(collective="ring", gpus=RING_GPUS, payload=GIB)
+    time, latency = (float(median(cell[v])) for v in ("allreduce_time", "exchange_latency"))
+    transfer = float(median(cell.fabric_transfer_time))
+    hops = float(median(cell.fabric_hops))
+    fastest = median(root.allreduce_time.sel(gpus=RING_GPUS, payload=GIB))
+    name = str(root.collective.values[int(np.nanargmin(fastest.values))])
+    return (
+        f"A flat ring over {RING_GPUS:,} GPUs takes {seconds(time)} for 1 GiB: {latency / time:.0%} "
+        f"of it is the latency of {hops:,.0f} hops across the fabric and those inside the domains, "
+        f"and only {seconds(transfer)} moves bytes. `{name}` needs {seconds(float(fastest.min()))}."
+    )
+
+
+def write(stores: Stores, folder: Path) -> str:
+    """The page."""
+    root = stores["collectives"].to_dataset().load()
+    figure(root, folder / "choose_a_collective.png")
+    return f"""
+# Choose a collective
+
+One all-reduce over all GPUs: eight H100 to a node, 400 Gbit/s InfiniBand, NVLink and fabric
+switches that can add. Medians over the uncertain latencies and routing, with hop noise, lost
+frames and their repair in. The sweep is [sweeps/collectives.yaml](../sweeps/collectives.yaml);
+change its base to your own cluster. The formulas are in [model.md](model.md#collective-how-long-\
+does-the-data-exchange-take-when-nothing-goes-wrong).
+
+![Time against payload and number of GPUs](choose_a_collective.png)
+
+## The fastest
+
+{winners(root)}
+
+* Small messages want few hops: trees, halving and doubling, and switches that add. Large ones want
+  every port busy in both directions, which rings and switches do.
+* `auto` takes the fastest of all by transfer and latency, before noise and loss, as a library does.
+
+## Every algorithm at 1 GiB
+
+{at_one_gib(root)}
+
+{ring_words(root)}
+"""
+
+
+CHOOSE_A_COLLECTIVE = Page("choose_a_collective", ("collectives",), write)

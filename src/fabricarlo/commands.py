@@ -1,0 +1,97 @@
+"""Commands for sweeps that run elsewhere or ran before: verify, status, launch."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Store = Annotated[str, typer.Argument(help="A store: a directory, or s3://BUCKET/NAME.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object.")]
+
+Nodes = Annotated[int, typer.Option("--nodes", help="Machines, or hosts of a TPU slice.")]
+Gpus = Annotated[int, typer.Option("--gpus-per-node", help="One process for each of them.")]
+Array = Annotated[bool, typer.Option("--array", help="A job of its own for every node (Slurm).")]
+Print = Annotated[bool, typer.Option("--print", help="Print it; submit nothing.")]
+For = Annotated[str, typer.Option("--for", help="slurm, kubernetes, or tpu (on Kubernetes).")]
+PerNode = Annotated[
+    bool, typer.Option("--process-per-node", help="One process for all GPUs of a node.")
+]
+Options = Annotated[
+    list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="More for sbatch.")
+]
+Image = Annotated[str, typer.Option("--image", help="Container image.")]
+Secret = Annotated[
+    str, typer.Option("--secret", help="Kubernetes secret with the store's credentials.")
+]
+Accelerator = Annotated[str, typer.Option("--accelerator", help="TPU, as the cluster names it.")]
+Topology = Annotated[str, typer.Option("--topology", help="Of the TPU slice.")]
+Samples = Annotated[int | None, typer.Option("--samples", help="Samples per cell.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a key of the spec; may be repeated."),
+]
+
+
+def verify(
+    store: Store,
+    *,
+    blocks: Annotated[
+        int, typer.Option("--blocks", help="Random finished blocks to compute again.", min=0)
+    ] = 3,
+    spec: Annotated[
+        Path | None, typer.Option("--spec", help="The sweep's file, if it names files beside it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check every checksum of a store, and compute random blocks of it again.
+
+    Exit code 1 where something is damaged or differs; the next run repairs it.
+    """
+    from fabricarlo.verify import print_findings
+    from fabricarlo.verify import verify as check
+
+    findings = check(store, blocks=blocks, spec=spec)
+    print_findings(findings, as_json=json)
+    if not findings.passed:
+        raise typer.Exit(1)
+
+
+def status(store: Store, *, json: Json = False) -> None:
+    """Print how far a sweep is, who works on what, and which blocks failed."""
+    from fabricarlo.status import print_status
+
+    print_status(store, as_json=json)
+
+
+def launch(
+    spec: Annotated[Path, typer.Argument(help="Sweep file (YAML).")],
+    *,
+    out: Annotated[str, typer.Option("--out", help="The store that all processes share.")],
+    nodes: Nodes,
+    gpus_per_node: Gpus = 0,
+    array: Array = False,
+    show: Print = False,
+    scheduler: For = "slurm",
+    process_per_node: PerNode = False,
+    option: Options = None,
+    image: Image = "fabricarlo:latest",
+    secret: Secret = "fabricarlo-store",
+    accelerator: Accelerator = "tpu-v5-lite-podslice",
+    topology: Topology = "4x4",
+    samples: Samples = None,
+    sets: Sets = None,
+) -> None:
+    """Start a sweep on many machines: write the script or manifest, and submit it to Slurm."""
+    from fabricarlo.launch import Job, launched, text_for
+    from fabricarlo.manifests import Place
+
+    more = (*(sets or ()), *([f"samples={samples}"] if samples is not None else ()))
+    per_node, options = (gpus_per_node, process_per_node), tuple(option or ())
+    job = Job.of(spec, out, nodes, *per_node, array=array, overrides=more, options=options)
+    on_tpu = scheduler == "tpu"
+    place = Place(image, secret, accelerator if on_tpu else None, topology if on_tpu else None)
+    text = text_for(scheduler, job, place)
+    typer.echo(text if show or scheduler != "slurm" else launched(text, job), nl=False)
+
+
+COMMANDS = (verify, status, launch)
