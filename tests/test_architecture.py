@@ -120,6 +120,8 @@ def kernel_layer(module: str) -> int:
         return 0
     if part in ("model", "inputs"):
         return 1
+    if part == "calls":  # parts of calls, which several questions are answered by
+        return 2
     if part == "catalogue":
         return 4
     assert (HOMES["fabric_kernels"] / "fabric_kernels" / part).is_dir(), (

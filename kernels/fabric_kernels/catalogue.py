@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from fabric_kernels.collective.across import switch_refusal
+from fabric_kernels.calls.switches import nvls_refusal, switch_refusal
 from fabric_kernels.collective.all_to_all import direct, pairwise
 from fabric_kernels.collective.auto import auto
 from fabric_kernels.collective.calibrated import calibrated
@@ -17,7 +17,6 @@ from fabric_kernels.collective.hierarchical import (
     nvls_tree,
     sharp,
 )
-from fabric_kernels.collective.inside import nvls_refusal
 from fabric_kernels.collective.nccl import nccl
 from fabric_kernels.collective.ring import ring
 from fabric_kernels.collective.seed_document import seed_document, seed_document_as_written

@@ -11,7 +11,7 @@ from fabric_kernels.quantity import Quantity
 from fabricarlo.sweep import Settings
 from fabricarlo.written.document import Document, Key, parse
 from fabricarlo.written.names import declared, unknown
-from fabricarlo.written.settings import draws, mapping, settings
+from fabricarlo.written.settings import draws, mapping, merged, settings
 
 EVIDENCE: dict[str, str] = {
     "M": "measured or tool output",
@@ -67,17 +67,26 @@ def _read(_answers: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, Preset
         document = parse(file.read_text(encoding="utf-8"), f"presets/{file.name}")
         kind = file.name.removesuffix(".yaml")
         for label in mapping(document, (), document.content):
-            preset = _preset(document, kind, label, known)
+            preset = _preset(document, kind, label, known, found)
             found[preset.name] = preset
         document.stop_if_refused()
     return found
 
 
-def _preset(document: Document, kind: str, label: str, known: dict[str, Quantity]) -> Preset:
+KEYS = ("meaning", "base", "set", "draws")
+
+
+def _preset(
+    document: Document,
+    kind: str,
+    label: str,
+    known: dict[str, Quantity],
+    before: Mapping[str, Preset],
+) -> Preset:
     body = mapping(document, (label,), document.content[label])
     for key in body:
-        if key not in ("meaning", "set", "draws"):
-            document.refuse((label, key), unknown(key, "a key", ("meaning", "set", "draws")))
+        if key not in KEYS:
+            document.refuse((label, key), unknown(key, "a key", KEYS))
     entries = {
         name: entry
         for block in ("set", "draws")
@@ -91,7 +100,15 @@ def _preset(document: Document, kind: str, label: str, known: dict[str, Quantity
     fixed = settings(document, (label, "set"), written["set"], known)
     laws = draws(document, (label, "draws"), written["draws"], known)
     fixed = dataclasses.replace(fixed, draws=laws)
-    return Preset(f"{kind}/{label}", str(body.get("meaning", "")), fixed, entries)
+    built: dict[str, Entry] = {}
+    below = Settings()
+    for name in body.get("base") or ():
+        if name not in before:
+            document.refuse((label, "base"), unknown(name, "a preset read before this", before))
+            continue
+        below, built = merged(below, before[name].settings), built | dict(before[name].entries)
+    fixed = merged(below, fixed)
+    return Preset(f"{kind}/{label}", str(body.get("meaning", "")), fixed, built | entries)
 
 
 def _entry(document: Document, key: Key, raw: Any) -> Entry | None:

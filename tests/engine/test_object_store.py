@@ -20,11 +20,12 @@ pytest.importorskip("obstore", reason="pip install fabricarlo[s3]")
 pytest.importorskip("moto.server", reason="pip install fabricarlo[dev]")
 from tests.engine import s3  # noqa: E402
 
+STALL = small.SPEC["outputs"][1]
 SPEC = small.text(
     samples=130_000,
     axes={"gpus": [8192]},
     base=[*small.SPEC["base"], "fabric/roce-800g"],
-    outputs=["loss_stall"],
+    outputs=[STALL],
 )
 """Four blocks of 2^15, and as few final arrays as there can be."""
 
@@ -104,9 +105,9 @@ def test_a_store_in_s3_is_the_store_in_a_directory(proxy, url, local, cache):
     assert victim_after.exitcode == 0
     assert everything(url) == local
     tree = fabricarlo.open(url)
-    assert np.isfinite(tree["/samples"].loss_stall).all()
+    assert np.isfinite(tree["/samples"][STALL]).all()
     assert verify(url, blocks=0).passed
-    key = "samples/loss_stall/c/0/2"
+    key = f"samples/{STALL}/c/0/2"
     mine = Objects(open_store(url))
     data = bytearray(mine.get(key))
     data[100] ^= 1

@@ -12,11 +12,12 @@ from fabricarlo.verify import Findings, verify
 from tests.engine import small, victim
 from tests.engine.promises import kept
 
+STALL = small.SPEC["outputs"][1]
 SPEC = small.text(
     samples=70_000,
     axes={"gpus": [8192, 16384]},
     base=[*small.SPEC["base"], "fabric/roce-800g"],
-    outputs=["allreduce_time", "loss_stall"],
+    outputs=small.SPEC["outputs"][:2],
 )
 """Six blocks of 2^15, two of them short."""
 
@@ -114,13 +115,13 @@ def test_numbers_that_the_model_would_not_give_are_seen(store, monkeypatch):
 
     def wrong(self, block, buffers, names):
         found = compute(self, block, buffers, names)
-        found.values["loss_stall"][0, 5] += np.float32(1e-9)
+        found.values[STALL][0, 5] += np.float32(1e-9)
         return found
 
     monkeypatch.setattr(Worker, "compute", wrong)
     found = verify(store, blocks=1)
     assert len(found.problems) == 1
-    assert "loss_stall differs from the store" in found.problems[0]
+    assert f"{STALL} differs from the store" in found.problems[0]
 
 
 def test_summaries_alone_are_computed_again_too(tmp_path, cache, monkeypatch):
@@ -135,7 +136,7 @@ def test_summaries_alone_are_computed_again_too(tmp_path, cache, monkeypatch):
 def test_on_another_device_numbers_need_only_be_close(store, monkeypatch):
     """There the last bits of outputs may differ, those of draws may not."""
     monkeypatch.setattr("fabricarlo.engine.Engine.probe", lambda _: "other bits")
-    compute, shift = Worker.compute, {"loss_stall": 1 + 1e-6}
+    compute, shift = Worker.compute, {STALL: 1 + 1e-6}
 
     def near(self, block, buffers, names):
         found = compute(self, block, buffers, names)
@@ -147,7 +148,7 @@ def test_on_another_device_numbers_need_only_be_close(store, monkeypatch):
     found = verify(store, blocks=1)
     assert found.passed
     assert found.comparison.startswith("draws bitwise, outputs to 1e-05")
-    for name, factor in (("loss_stall", 1.001), ("payload_fraction", 1 + 1e-6)):
+    for name, factor in ((STALL, 1.001), ("payload_fraction", 1 + 1e-6)):
         shift.clear()
         shift[name] = factor
         assert f"{name} differs" in verify(store, blocks=6).problems[0]

@@ -26,7 +26,8 @@ class System:
     growth: float = 0.020
     memory: tuple[float, float, float] | None = None  # limit, own rise, resistance
     dry_out: float | None = None  # W at the median flow
-    resistance: float | None = None  # of a boiling plate, which has no stream
+    resistance: float | None = None  # of a boiling plate or a heatsink
+    flow_exponent: float = 0.0  # of that resistance, falling with flow
 
 
 def part_clocks(system: System, scores: Floats, spreads: Floats = SPREADS) -> Floats:
@@ -62,7 +63,7 @@ def solved(system: System, scores: Floats, spreads: Floats = SPREADS) -> tuple[F
 
 def _resistance(system: System, away: Floats) -> Floats:
     if system.resistance is not None:
-        return system.resistance * np.exp(away[:, 0])
+        return system.resistance * np.exp(away[:, 0] - system.flow_exponent * away[:, 4])
     flow = system.flow * np.exp(away[:, 4])
     stream = 1007.2 * 3980.6 * flow
     plate = 0.012 * np.exp(away[:, 0]) * (flow / 2.5e-5) ** -0.5

@@ -3,20 +3,13 @@
 import jax.numpy as jnp
 from jax import Array
 
+from fabric_kernels.calls import Call, Network, Part, PartOf, only_where
+from fabric_kernels.calls.flat_ring import flat_ring
+from fabric_kernels.calls.staged import STAGED
+from fabric_kernels.calls.straight import in_rounds, straight
+from fabric_kernels.calls.tree import chained_tree, doubled
 from fabric_kernels.collective import ALGORITHMS, Collective
-from fabric_kernels.collective.all_to_all import in_rounds, straight
-from fabric_kernels.collective.calls import (
-    Call,
-    Chosen,
-    Network,
-    Part,
-    PartOf,
-    exchange,
-    only_where,
-)
-from fabric_kernels.collective.hierarchical import STAGED
-from fabric_kernels.collective.ring import flat_ring
-from fabric_kernels.collective.tree import chained_tree, doubled
+from fabric_kernels.collective.exchange import Chosen, exchange
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
 from fabric_kernels.model import ModelError
 from fabric_kernels.operation import Operation

@@ -1,8 +1,9 @@
 """Collectives as published tables show them."""
 
+from fabric_kernels.calls import Call, Network
 from fabric_kernels.collective import Collective
 from fabric_kernels.collective.calibrated_model import Fabric, calibrated_cost
-from fabric_kernels.collective.calls import Call, Chosen, Network, exchange
+from fabric_kernels.collective.exchange import Chosen, exchange
 from fabric_kernels.collective.library import chosen_by
 from fabric_kernels.collective.nccl_model import Cost, Group
 from fabric_kernels.inputs import Calibration, Overlap, Reduction, ScaleOut, ScaleUp

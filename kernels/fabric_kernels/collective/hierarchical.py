@@ -4,70 +4,15 @@ Stages follow each other; a library that pipelines them comes nearer to the long
 a group does not fill its domains, the domain with fewest ranks sets d.
 """
 
+from fabric_kernels.calls import Network
+from fabric_kernels.calls.staged import STAGED
+from fabric_kernels.calls.switches import nvls_refusal, switch_refusal
 from fabric_kernels.collective import Collective
-from fabric_kernels.collective.across import (
-    doubling_across,
-    ring_across,
-    switch_across,
-    switch_refusal,
-    tree_across,
-)
-from fabric_kernels.collective.all_to_all import rails
-from fabric_kernels.collective.calls import (
-    Call,
-    Network,
-    Part,
-    PartOf,
-    exchange,
-    fixed,
-    followed,
-    refused,
-)
-from fabric_kernels.collective.inside import nvls_inside, nvls_refusal, ring_inside
+from fabric_kernels.collective.exchange import exchange, fixed
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
-from fabric_kernels.operation import ALL_TO_ALL, POINT_TO_POINT, Operation
+from fabric_kernels.operation import Operation
 from fabric_kernels.path import Path
 from fabric_kernels.workload import Workload
-
-
-def staged(inside: PartOf, across: PartOf) -> PartOf:
-    """Inside the domain, then across the fabric."""
-
-    def part(call: Call, network: Network) -> Part:
-        no_message(call)
-        return followed(inside(call, network), across(call, network))
-
-    return part
-
-
-def by_rails(call: Call, network: Network) -> Part:
-    """One call of `hierarchical`, the only one that knows all-to-all."""
-    if call.operation == ALL_TO_ALL:
-        return rails(call, network)
-    return staged(ring_inside, ring_across)(call, network)
-
-
-STAGED: dict[str, PartOf] = {
-    "hierarchical": by_rails,
-    "hierarchical_tree": staged(ring_inside, tree_across),
-    "hierarchical_halving_doubling": staged(ring_inside, doubling_across),
-    "nvls": staged(nvls_inside, ring_across),
-    "nvls_tree": staged(nvls_inside, tree_across),
-    "sharp": staged(ring_inside, switch_across),
-    "nvls_sharp": staged(nvls_inside, switch_across),
-}
-"""One call of each, by name."""
-
-
-def nvls_sharp_refusal(reduction: Reduction) -> str | None:
-    """Why switches cannot add everywhere; None where they can."""
-    return nvls_refusal(reduction) or switch_refusal(reduction)
-
-
-def no_message(call: Call) -> None:
-    """Refuse what is sent from each to each or from one to one."""
-    if call.operation in (ALL_TO_ALL, POINT_TO_POINT):
-        raise refused(call, "it only reduces and gathers", "direct")
 
 
 def hierarchical(
@@ -199,3 +144,8 @@ def nvls_sharp(
         overlap,
         network,
     )
+
+
+def nvls_sharp_refusal(reduction: Reduction) -> str | None:
+    """Why switches cannot add everywhere; None where they can."""
+    return nvls_refusal(reduction) or switch_refusal(reduction)

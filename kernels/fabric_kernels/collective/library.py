@@ -5,11 +5,12 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
+from fabric_kernels.calls import Call, Network, Part, only_where
+from fabric_kernels.calls.across import star, tree_across
+from fabric_kernels.calls.flat_ring import flat_ring
 from fabric_kernels.collective import ALGORITHMS
-from fabric_kernels.collective.across import star, tree_across
-from fabric_kernels.collective.calls import Call, Chosen, Network, Part, only_where
+from fabric_kernels.collective.exchange import Chosen
 from fabric_kernels.collective.nccl_model import Cost, Group
-from fabric_kernels.collective.ring import flat_ring
 from fabric_kernels.operation import ALL_REDUCE
 from fabric_kernels.pattern import Doubling, Pattern
 

@@ -1,7 +1,8 @@
 """NCCL's own cost model, with its choice of algorithm and protocol."""
 
+from fabric_kernels.calls import Call, Network
 from fabric_kernels.collective import Collective
-from fabric_kernels.collective.calls import Call, Chosen, Network, exchange
+from fabric_kernels.collective.exchange import Chosen, exchange
 from fabric_kernels.collective.library import chosen_by
 from fabric_kernels.collective.nccl_model import Able, Cost, Group, channels_of, cost
 from fabric_kernels.inputs import CollectiveLibrary, Overlap, Reduction, ScaleOut, ScaleUp

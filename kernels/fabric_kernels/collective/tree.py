@@ -1,12 +1,9 @@
 """Flat algorithms that are no ring: a double binary tree, and halving and doubling."""
 
-import jax.numpy as jnp
-
+from fabric_kernels.calls import Network
+from fabric_kernels.calls.tree import chained_tree, doubled
 from fabric_kernels.collective import Collective
-from fabric_kernels.collective.across import doubling_across, tree_across
-from fabric_kernels.collective.calls import Call, Network, Part, exchange, fixed, followed
-from fabric_kernels.collective.hierarchical import no_message
-from fabric_kernels.collective.inside import doubling_inside
+from fabric_kernels.collective.exchange import exchange, fixed
 from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
 from fabric_kernels.operation import Operation
 from fabric_kernels.path import Path
@@ -43,24 +40,6 @@ def double_binary_tree(
     )
 
 
-def chained_tree(call: Call, network: Network) -> Part:
-    """One call of the tree."""
-    no_message(call)
-    scale_up, reduction = network.scale_up, network.reduction
-    part = tree_across(call, network)
-    chain = call.in_domain - 1
-    inside = 2 * chain * (call.payload / call.in_domain) / scale_up.nvlink_rate
-    slot = jnp.maximum(part.fabric_transfer, inside) / reduction.tree_chunks
-    across = part.fabric_transfer / reduction.tree_chunks
-    levels = 0.5 * part.hops
-    steps = jnp.maximum(2 * (levels + chain) - 1, 0.0)
-    fill = steps * slot - jnp.maximum(2 * levels - 1, 0.0) * across
-    return part._replace(
-        nvlink_transfer=jnp.maximum(inside - part.fabric_transfer, 0.0),
-        latency=part.latency + 2 * chain * scale_up.nvlink_latency + fill,
-    )
-
-
 def recursive_halving_doubling(
     operation: Operation,
     workload: Workload,
@@ -86,9 +65,3 @@ def recursive_halving_doubling(
         overlap,
         network,
     )
-
-
-def doubled(call: Call, network: Network) -> Part:
-    """One call of halving and doubling."""
-    no_message(call)
-    return followed(doubling_inside(call, network), doubling_across(call, network))

@@ -3,16 +3,16 @@
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.collective import Collective
-from fabric_kernels.congestion import Congestion
-from fabric_kernels.exchange import Exchange
-from fabric_kernels.exchange.parts import (
+from fabric_kernels.calls.clean import (
     data_part,
     delayed,
     expert_part,
     pipeline_part,
     tensor_part,
 )
+from fabric_kernels.collective import Collective
+from fabric_kernels.congestion import Congestion
+from fabric_kernels.exchange import Exchange
 from fabric_kernels.expert import Expert
 from fabric_kernels.jitter import Jitter
 from fabric_kernels.loss import Loss

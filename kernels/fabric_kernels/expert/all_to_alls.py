@@ -1,14 +1,14 @@
 """Four all-to-alls a layer of experts and microbatch."""
 
-from fabric_kernels.collective.all_to_all import at_once, rails
-from fabric_kernels.collective.calls import Call, Network, PartOf, scaled
-from fabric_kernels.collective.placement import placement
+from fabric_kernels.calls import Call, Network, PartOf, scaled
+from fabric_kernels.calls.placement import placement
+from fabric_kernels.calls.straight import at_once, rails
 from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import Experts, Job, Overlap, Reduction, ScaleUp, Transformer
+from fabric_kernels.inputs.activations import activations, microbatches_passed
 from fabric_kernels.operation import ALL_TO_ALL
 from fabric_kernels.path import Path
 from fabric_kernels.pattern import Traffic
-from fabric_kernels.workload.split import activations, microbatches_passed
 
 
 def direct(

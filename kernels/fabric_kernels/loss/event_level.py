@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.loss.laws.channel import NEVER, Channel, Event, first_event, next_event
+from fabric_kernels.loss.laws.channel import NEVER, Channel, Event, first_event
 from fabric_kernels.uniform import WideUniform
 
 
@@ -46,7 +46,7 @@ def _lifted(arrays: _Arrays) -> _Arrays:
 def _at_start(run: Run, channel: Channel, uniforms: WideUniform) -> tuple[Event, Array]:
     """The first event of every run, and a zero for each."""
     event = first_event(channel, uniforms)
-    shapes = (x.shape for x in (*run, *channel, event.slot))
+    shapes = (x.shape for x in (*run, event.slot))
     zero = jnp.zeros(jnp.broadcast_shapes(*shapes), jnp.int32)
     return jax.tree.map(lambda x: jnp.broadcast_to(x, zero.shape), event), zero
 
@@ -66,7 +66,7 @@ def _until_done(
     def body(carry: tuple[Array, _State]) -> tuple[Array, _State]:
         number, now = carry
         moved, used, slot = step(now)
-        drawn = next_event(channel, now.event, slot, uniforms, number)
+        drawn = channel.following(now.event, slot, uniforms, number)
         event = jax.tree.map(lambda a, b: jnp.where(used, a, b), drawn, now.event)
         return number + 1, moved._replace(event=event)
 

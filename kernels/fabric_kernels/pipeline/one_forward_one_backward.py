@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 
 from fabric_kernels.inputs import Job, Overlap, ScaleUp, Transformer
+from fabric_kernels.inputs.activations import activations
 from fabric_kernels.path import Path
 from fabric_kernels.pattern import Line, Traffic
 from fabric_kernels.pipeline import Pipeline
-from fabric_kernels.workload.split import activations
 
 
 def one_forward_one_backward(

@@ -6,16 +6,16 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.collective import Collective
-from fabric_kernels.cooling import Cooling
-from fabric_kernels.exchange import Exchange
-from fabric_kernels.exchange.parts import (
+from fabric_kernels.calls.clean import (
     Clean,
     data_part,
     expert_part,
     pipeline_part,
     tensor_part,
 )
+from fabric_kernels.collective import Collective
+from fabric_kernels.cooling import Cooling
+from fabric_kernels.exchange import Exchange
 from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import Gpu, Job, Overlap
 from fabric_kernels.jitter import Jitter
@@ -88,9 +88,7 @@ def overlapped(
         sums[-1] + layer.time,
         sums[0] + layer.transfer,
         grown[0] + layer.latency,
-        grown[1],
-        grown[2],
-        grown[3],
+        *grown[1:],
     )
     return step_of(job, gpu, workload, compute, communication)
 

@@ -64,7 +64,7 @@ def step_of(
 ) -> Step:
     """The step of this compute and communication.
 
-        model_flop_utilisation = 6 active_parameters tokens / (gpus peak_flops step_time)
+    model_flop_utilisation = 6 active_parameters tokens / (gpus peak_flops step_time)
     """
     step_time = compute.slowest + compute.bubble + communication.exposed
     tokens_per_second = workload.tokens_per_step / step_time

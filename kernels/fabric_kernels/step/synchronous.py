@@ -1,9 +1,9 @@
 """One synchronous training step: slowest compute, then every exchange."""
 
+from fabric_kernels.calls.clean import data_part, expert_part, pipeline_part, tensor_part
 from fabric_kernels.collective import Collective
 from fabric_kernels.cooling import Cooling
 from fabric_kernels.exchange import Exchange
-from fabric_kernels.exchange.parts import data_part, expert_part, pipeline_part, tensor_part
 from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import Gpu, Job
 from fabric_kernels.jitter import Jitter

@@ -2,13 +2,13 @@
 
 import jax.numpy as jnp
 
-from fabric_kernels.collective.calls import Call, Network, PartOf
-from fabric_kernels.collective.inside import nvls_inside, ring_inside
+from fabric_kernels.calls import Call, Network, PartOf
+from fabric_kernels.calls.inside import nvls_inside, ring_inside
 from fabric_kernels.inputs import Job, Reduction, ScaleUp, Transformer
+from fabric_kernels.inputs.activations import activations, microbatches_passed
 from fabric_kernels.operation import ALL_REDUCE
 from fabric_kernels.path import Path
 from fabric_kernels.tensor import Tensor
-from fabric_kernels.workload.split import activations, microbatches_passed
 
 
 def ring_reduced(

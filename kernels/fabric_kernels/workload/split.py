@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.inputs import Gpu, Job, ScaleUp, Transformer
+from fabric_kernels.inputs import Gpu, Job, ScaleUp
 
 
 class Split(NamedTuple):
@@ -47,17 +47,6 @@ def divided(whole: Array, part: Array) -> Array:
     # division is not exact on every device, a whole quotient must be
     ranks = quotient + jax.lax.stop_gradient(jnp.round(quotient) - quotient)
     return jnp.where((ranks * part == whole) & (ranks >= 1), ranks, jnp.nan)
-
-
-def microbatches_passed(job: Job) -> Array:
-    """Microbatches that the slowest way through the pipeline passes: m + (pp - 1) / v."""
-    return job.microbatches + (job.pipeline_parallel - 1) / job.interleave
-
-
-def activations(job: Job, transformer: Transformer) -> Array:
-    """Bytes of one microbatch between two layers."""
-    tokens = job.microbatch_size * job.sequence_length
-    return tokens * transformer.width * transformer.activation_element_size
 
 
 def split_refusal(job: Job, scale_up: ScaleUp) -> str | None:

@@ -200,7 +200,7 @@ def validate(table: Table) -> Report:
             _judge_surrogate(judge, row, law, ranks)
             continue
         _judge_exact(judge, row, law, exact)
-    return Report(str(table.path), KIND, judge.rows, criteria(judge.worst))
+    return Report(str(table.path), KIND, judge.rows, criteria(judge.worst, demands()))
 
 
 def _judge_exact(judge: _Judge, row: dict[str, str], law: Named, exact: float) -> None:
@@ -218,22 +218,29 @@ def _judge_exact(judge: _Judge, row: dict[str, str], law: Named, exact: float) -
     return judge.note(row, how, exact, apart / allowed, f"{apart / max(abs(value), 1e-9):.2g}")
 
 
-def criteria(worst: dict[str, float]) -> Sequence[Criterion]:
-    """What was demanded, and the largest deviation as a share of the allowed one."""
-    made = [
-        Criterion("event_level within 4.9 standard errors up to 256 ranks", "", True),
-        Criterion("sum of means exact", "", True),
-        Criterion("barrier within 4.9 standard errors or its quadrature", "", True),
-    ]
-    keys = ["event_level", "mean", "barrier"]
+def demands() -> dict[str, str]:
+    """Key of a criterion -> what it demands."""
+    made = {
+        "event_level": "event_level within 4.9 standard errors up to 256 ranks",
+        "mean": "sum of means exact",
+        "barrier": "barrier within 4.9 standard errors or its quadrature",
+    }
     for name, limits in (("mean", MEAN), ("p99", P99)):
         for weight, (least, share) in limits.items():
-            demand = f"surrogate's {name} within {share:.1%} from {least} ranks on, {weight} tails"
-            made.append(Criterion(f"{demand} (or 4.9 standard errors of the table)", "", True))
-            keys.append(f"surrogate {name}, {weight}")
+            made[f"surrogate {name}, {weight}"] = (
+                f"surrogate's {name} within {share:.1%} from {least} ranks on, {weight} tails "
+                "(or 4.9 standard errors of the table)"
+            )
+    return made
+
+
+def criteria(worst: dict[str, float], demanded: dict[str, str]) -> Sequence[Criterion]:
+    """What was demanded, and the largest deviation as a share of the allowed one."""
     return [
-        Criterion(c.demand, f"{worst[k]:.2f} of what is allowed", worst[k] <= 1)
-        if k in worst
-        else Criterion(c.demand, "no such row", True)
-        for c, k in zip(made, keys, strict=True)
+        Criterion(
+            demand=demand,
+            found=f"{worst[key]:.2f} of what is allowed" if key in worst else "no such row",
+            passed=worst.get(key, 0.0) <= 1,
+        )
+        for key, demand in demanded.items()
     ]

@@ -25,8 +25,8 @@ from fabricarlo.validation.hop_laws import (
     named,
     samples,
 )
-from fabricarlo.validation.report import Criterion, Report, Row, Table, Verdict
-from fabricarlo.validation.ring_maxplus import statistic
+from fabricarlo.validation.report import Report, Row, Table, Verdict
+from fabricarlo.validation.ring_maxplus import criteria, statistic
 
 KIND = "trees, pairs and hierarchies under hop noise, simulated event by event"
 COLUMNS = frozenset({"algo", "law", "params", "stat", "value", "stderr", "reps", "seed"})
@@ -94,7 +94,7 @@ def surrogate_times(patterns: list[Pattern], law: Named) -> NDArray[np.float64]:
 
 
 @cache
-def _event(shape: tuple[int, int] | None, doubling: bool) -> Callable[..., Array]:  # noqa: FBT001
+def _event(shape: tuple[int, int] | None, *, doubling: bool = False) -> Callable[..., Array]:
     def run(noise: HopNoise, pattern: Pattern, index: Array) -> Array:
         wide = Threefry(13, index)
         if shape is None:
@@ -111,11 +111,11 @@ def event_times(algorithm: str, numbers: dict[str, float], law: Named) -> NDArra
         shape = int(numbers["G"]), int(numbers["P"])
         hops = shape[0] * shape[1] * (14 + (9 if "doubling" in algorithm else 2 * shape[1]))
         pattern, width = stages_of(algorithm, numbers)[0], 64
-        run = _event(shape, "doubling" in algorithm)
+        run = _event(shape, doubling="doubling" in algorithm)
     else:
         pattern = pattern_of(algorithm, numbers)
         assert pattern is not None
-        hops, width, run = int(1200 * numbers.get("chunks", 3.0)), 1024, _event(None, False)
+        hops, width, run = int(1200 * numbers.get("chunks", 3.0)), 1024, _event(None)
     rounds = int(max(2, min(24, 5e7 * COSTLY.get(law.family, 1.0) / (hops * width))))
     noise, index = law_of(law), samples(width)
     parts = [
@@ -245,10 +245,4 @@ def validate(table: Table) -> Report:
             _judge_pattern(judge, row, numbers, law)
         else:
             judge.skip(row, EVENT, f"no pattern is called {row['algo']}")
-    made = [
-        Criterion(demand, f"{judge.worst[how]:.2f} of what is allowed", judge.worst[how] <= 1)
-        if how in judge.worst
-        else Criterion(demand, "no such row", True)
-        for how, demand in DEMANDS.items()
-    ]
-    return Report(str(table.path), KIND, judge.rows, made)
+    return Report(str(table.path), KIND, judge.rows, criteria(judge.worst, DEMANDS))

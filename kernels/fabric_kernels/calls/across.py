@@ -8,9 +8,8 @@ domains. Where there is one domain only, nothing crosses the fabric.
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.collective.calls import Call, Network, Part, refused
-from fabric_kernels.collective.inside import phases
-from fabric_kernels.inputs import Reduction
+from fabric_kernels.calls import Call, Network, Part, refused
+from fabric_kernels.calls.inside import phases
 from fabric_kernels.operation import ALL_REDUCE
 from fabric_kernels.pattern import Barrier, Doubling, Pattern, Ring, Tree, repeated
 
@@ -117,13 +116,3 @@ def star(call: Call) -> Barrier:
     shard = call.payload / call.in_domain
     repeats = jnp.where(call.domains > 1, 1.0, 0.0).astype(shard.dtype)
     return Barrier(call.ranks, jnp.full_like(shard, 2.0), shard, repeats)
-
-
-def switch_refusal(reduction: Reduction) -> str | None:
-    """Why the fabric's switches cannot add; None where they can."""
-    if float(reduction.fabric_reduction) > 0.5:
-        return None
-    return (
-        "fabric_reduction is no: the switches of this fabric cannot add; choose a fabric that can "
-        "(SHARP), set fabric_reduction to 1, or choose another collective."
-    )

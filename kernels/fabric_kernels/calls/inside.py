@@ -3,8 +3,7 @@
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.collective.calls import Call, Network, Part
-from fabric_kernels.inputs import Reduction
+from fabric_kernels.calls import Call, Network, Part
 from fabric_kernels.operation import ALL_REDUCE
 from fabric_kernels.pattern import Pattern
 
@@ -70,13 +69,3 @@ def nvls_inside(call: Call, network: Network) -> Part:
     latency = 2 * phases(call) * scale_up.nvlink_latency
     times = [jnp.where(alone, 0.0, jnp.where(able, t, jnp.nan)) for t in (bytes_ / rate, latency)]
     return _inside(times[0], times[1])
-
-
-def nvls_refusal(reduction: Reduction) -> str | None:
-    """Why the switches of the NVLink domain cannot add; None where they can."""
-    if float(reduction.nvlink_reduction) > 0.5:
-        return None
-    return (
-        "nvlink_reduction is no: the NVLink switches of this GPU cannot add; choose a GPU whose "
-        "can (Hopper and later), or a collective without nvls."
-    )
