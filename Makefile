@@ -1,7 +1,8 @@
 # make demo   a first sweep, its table and its figure
 # make test   the whole test suite
 # make lint   style and types
-# make docs   what is generated from the code: docs/quantities.md
+# make docs   what is generated from the code: docs/quantities.md, docs/model.md
+# make pages  pages of results, each from the store of a shipped sweep
 # make bench  how fast, and how much work a sample is
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ TABLES ?= step_time allreduce_time slowest_clock_fraction scaling_efficiency lim
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo readme test lint docs bench constraints install clean
+.PHONY: demo readme test lint docs pages bench constraints install clean
 .DELETE_ON_ERROR:
 
 install: $(INSTALLED)
@@ -48,6 +49,10 @@ lint: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
+
+# pages of results: runs their sweeps, which takes minutes each
+pages: $(INSTALLED)
+	$(BIN)/python -m docs.pages
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench.throughput

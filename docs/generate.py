@@ -42,7 +42,7 @@ def records(module_name: str) -> list[type]:
         for c in vars(module).values()
         if isinstance(c, type) and c.__module__ == module_name and dataclasses.is_dataclass(c)
     ]
-    return [c for c in own if all("quantity" in f.metadata for f in dataclasses.fields(c))]
+    return [c for c in own if any("quantity" in f.metadata for f in dataclasses.fields(c))]
 
 
 def first_line(thing: object) -> str:
@@ -130,11 +130,12 @@ def units() -> Iterator[str]:
     yield ""
 
 
-INPUTS = (
-    *("Job", "Gpu", "Population", "ScaleUp", "ScaleOut", "LossProcess", "Retransmission"),
-    *("LinkRetry", "Rack", "LiquidLoop", "AirRack"),
-)
-"""Records that no answer produces, in the order of the page."""
+def inputs() -> list[type]:
+    """Records that no answer produces, file by file."""
+    package = importlib.import_module("fabric_kernels.inputs")
+    names = [m.name for m in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")]
+    return [record for name in names for record in records(name)]
+
 
 MODEL = """<!-- written by docs/generate.py: change the docstrings, then run it -->
 # The model: every question, every answer, its formula and its source
@@ -159,10 +160,9 @@ def model() -> str:
 def quantities_page() -> str:
     """The page of quantities, answers, laws and units."""
     names = [m.name for m in pkgutil.iter_modules(fabric_kernels.__path__) if m.ispkg]
-    listed = [*ANSWERS, *sorted(set(names) - {*ANSWERS, "maths", "inputs"})]
+    listed = [*ANSWERS, *sorted(set(names) - {*ANSWERS, "calls", "maths", "inputs"})]
     lines = [HEAD, "# What a sweep may vary\n"]
-    inputs = importlib.import_module("fabric_kernels.inputs")
-    for record in (vars(inputs)[name] for name in INPUTS):
+    for record in inputs():
         lines += section(record, "##")
     lines.append("# What the model answers\n")
     for name in listed:

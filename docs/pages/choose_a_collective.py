@@ -2,11 +2,17 @@
 
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
 from docs.pages.drawing import COLOURS, MARKERS, bytes_of, panels, plain, save, seconds, table
 from docs.pages.page import Page, Stores
+from fabric_kernels.collective import ALGORITHMS
+from fabric_kernels.collective.nccl_model import Able, Channels, Group, cost
+from fabric_kernels.inputs import CollectiveLibrary
+from fabric_kernels.inputs.library import GENERATIONS
+from fabric_kernels.quantity import quantities
 
 GIB = 2**30
 RING_GPUS = 65536
@@ -76,9 +82,31 @@ def ring_words(root: xr.Dataset) -> str:
     fastest = median(root.allreduce_time.sel(gpus=RING_GPUS, payload=GIB))
     name = str(root.collective.values[int(np.nanargmin(fastest.values))])
     return (
-        f"A flat ring over {RING_GPUS:,} GPUs takes {seconds(time)} for 1 GiB: {latency / time:.0%} "
-        f"of it is the latency of {hops:,.0f} hops across the fabric and those inside the domains, "
-        f"and only {seconds(transfer)} moves bytes. `{name}` needs {seconds(float(fastest.min()))}."
+        f"A flat ring over {RING_GPUS:,} GPUs takes {seconds(time)} for 1 GiB: "
+        f"{latency / time:.0%} of it is the latency of {hops:,.0f} hops across the fabric and "
+        f"those inside the domains, and only {seconds(transfer)} moves bytes. `{name}` needs "
+        f"{seconds(float(fastest.min()))}. {library_words()}"
+    )
+
+
+def library_words() -> str:
+    """What NCCL's own cost model says of the same ring, with its protocol for large messages."""
+    number = {"payload": GIB, "nodes": RING_GPUS / 8, "gpus_per_node": 8.0}
+    group = Group(**{name: jnp.asarray(float(value)) for name, value in number.items()})
+    rate, yes, no = (jnp.asarray(value) for value in (24e9, 1.0, 0.0))
+    known = {n: q.default for n, q in quantities(CollectiveLibrary).items()}
+    known |= {"gpu_generation": GENERATIONS.index("hopper")}
+    library = CollectiveLibrary(**{n: jnp.asarray(float(v or 0)) for n, v in known.items()})
+    channels, able = Channels(rate, rate, rate), Able(yes, no)
+    ring = cost(
+        "all_reduce", group, channels, able, library, algorithms=("ring",), protocols=("simple",)
+    )
+    best = cost("all_reduce", group, channels, able, library)
+    chosen = ALGORITHMS[int(best.algorithm)]
+    return (
+        f"NCCL's own model (answer `nccl`), with 16 channels of 24 GB/s, gives its ring "
+        f"{seconds(float(ring.time))}, {float(ring.latency / ring.time):.0%} of it latency, and "
+        f"would take `{chosen}` without SHARP, with {seconds(float(best.time))}."
     )
 
 
