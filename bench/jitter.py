@@ -85,11 +85,9 @@ def with_surrogate(
     return alpha_beta(index, ranks, payload, rate, latency) + stall
 
 
-def event(index: Array, noise: HopNoise) -> Array:
-    """Every hop of a ring of 256 ranks."""
-    one = full(1.0)
-    ring = Ring(full(RANKS), full(2.0 * (RANKS - 1)), one, one, one)
-    return event_stall(Traffic((ring,), one), noise, Wide(index))
+def event(index: Array, noise: HopNoise, ring: Ring) -> Array:
+    """Every hop of a ring; its numbers are arguments, as in a sweep."""
+    return event_stall(Traffic((ring,), jnp.ones_like(ring.ranks)), noise, Wide(index))
 
 
 def floor(index: Array, noise: HopNoise) -> Array:
@@ -143,8 +141,13 @@ def main() -> None:
     print(f"ring with surrogate over alpha-beta ring: {ratio:.2f} (limit {SURROGATE_LIMIT})")
     samples = jnp.arange(SAMPLES, dtype=jnp.uint32)[None]
     hop = ExponentialNoise(exponential_noise_minimum=full(0.0), exponential_noise_scale=full(1e-7))
+    one = full(1.0)
+    ring = Ring(full(RANKS), full(2.0 * (RANKS - 1)), one, one, one)
     events = least(
-        {"floor": compiled(floor, samples, hop), "event_level": compiled(event, samples, hop)},
+        {
+            "floor": compiled(floor, samples, hop),
+            "event_level": compiled(event, samples, hop, ring),
+        },
         TURNS // 4,
     )
     hops = SAMPLES * RANKS * 2 * (RANKS - 1)

@@ -16,9 +16,9 @@ CEILING = 300
 
 ENGINE = (
     # each line may import the lines above it, and the kernels
-    {"analysis", "errors", "identity", "interrupt", "intervals", "layout", "manifests"}
+    {"derived", "errors", "identity", "interrupt", "intervals", "layout", "manifests"}
     | {"progress", "sampling", "summaries", "units"},
-    {"nccl_tests", "objects", "report"},
+    {"analysis", "nccl_tests", "objects"},
     {"failed", "laws", "notes", "presence", "records"},
     {"segment"},
     {"compaction"},
@@ -27,15 +27,16 @@ ENGINE = (
     {"refusals", "variants", "written"},
     {"catalog"},
     {"spec"},
-    {"plan", "schema"},
+    {"plan", "schema", "tails"},
     {"program", "template"},
-    {"engine", "room", "store"},
+    {"steps"},
+    {"engine", "room", "store", "weighed"},
     {"blocks", "results", "samples"},
     {"finish", "loop", "recompute"},
     {"verify", "work"},
     {"session"},
     {"multihost", "running"},
-    {"check", "launch", "listing", "show", "status", "validation"},
+    {"check", "compare", "launch", "listing", "report", "show", "starter", "status", "validation"},
     {"commands"},
     {"cli"},
     {"__main__"},
@@ -60,6 +61,7 @@ THIRD_PARTIES = {
     "fabricarlo.store": {"google_crc32c", "numpy", "xarray", "zarr"},
     "fabricarlo.reading": {"numpy", "xarray", "zarr"},
     "fabricarlo.analysis": {"numpy", "scipy", "xarray"},
+    "fabricarlo.report": {"numpy", "vl_convert", "xarray"},
     "fabricarlo.nccl_tests": set(),
     "fabricarlo.validation": {"jax", "numpy", "rich", "scipy"},
     "fabricarlo.cli": {"rich", "typer"},

@@ -130,7 +130,7 @@ def main() -> None:
     text = f'"""Constants of halving and doubling; written by {SCRIPT}; do not edit."""\n\n'
     text += "# ruff: noqa: E501\n# fmt: off\n"
     for way, name in enumerate(("ONE_WAY", "BOTH_WAYS")):
-        rows = (f"\"{f}\": {nested(fitted_family(f, way))}" for f in FAMILIES)
+        rows = (f'"{f}": {nested(fitted_family(f, way))}' for f in FAMILIES)
         text += f"{name} = {{\n" + ",\n".join(rows) + ",\n}\n"
         text += f"SPIKES_{name} = {nested(fitted_spikes(way))}\n"
     TARGET.write_text(text)

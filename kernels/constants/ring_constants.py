@@ -178,7 +178,12 @@ def fitted_family(family: str, known: Constants) -> dict[str, Reals]:
 
 
 def _limit(known: Constants, number: int) -> float:
-    """The excess of an endless ring, from 512 ranks on: falling like g(N), never rising."""
+    """The excess of an endless ring, from 512 ranks on: falling like N^DECAY, never rising.
+
+    1 for exponential hops (Johansson, Commun. Math. Phys. 209, 2000).
+    """
+    if LAWS[number][0] == "exponential":
+        return 1.0
     sizes = np.array([n for n in RINGS if n >= 512], float)
     excess, error = known.excess[-sizes.size :, number], known.error[-sizes.size :, number]
     decay = (sizes / 4096) ** DECAY
@@ -240,13 +245,14 @@ def _row(name: str, values: Reals) -> str:
 def written(known: Constants) -> str:
     """The text of the table."""
     tables = {family: fitted_family(family, known) for family in FAMILIES}
-    text = f'"""Constants of rings; written by {SCRIPT}; do not edit."""\n\n# ruff: noqa: E501\n# fmt: off\n'
+    text = f'"""Constants of rings; written by {SCRIPT}; do not edit."""\n\n'
+    text += "# ruff: noqa: E501\n# fmt: off\n"
     ranges = {f: (kind.low, kind.high) for f, kind in FAMILIES.items()}
-    text += "RANGE = {\n" + "".join(f"    \"{f}\": {r},\n" for f, r in ranges.items()) + "}\n"
+    text += "RANGE = {\n" + "".join(f'    "{f}": {r},\n' for f, r in ranges.items()) + "}\n"
     for name in ("EXCESS", "LIMIT", "PHASE", "WIDTH", "OFFSET"):
         text += f"{name} = {{\n"
         for family, table in tables.items():
-            text += f"    \"{family}\": {_row(name, table[name])},\n"
+            text += f'    "{family}": {_row(name, table[name])},\n'
         text += "}\n"
     for family in ("spikes", "long_spikes"):
         text += f"{family.upper()} = {_row(family, fitted_spikes(family, known))}\n"

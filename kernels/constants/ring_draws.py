@@ -113,7 +113,9 @@ class Hops:
 
 
 def cached(
-    name: str, batches: int, simulate: Callable[[np.random.Generator], NDArray[Any]],
+    name: str,
+    batches: int,
+    simulate: Callable[[np.random.Generator], NDArray[Any]],
     key: tuple[int, ...],
 ) -> NDArray[Any]:
     """The samples of all batches, along the last axis; a finished batch is read, not repeated."""

@@ -105,9 +105,7 @@ def tabulated(family: str, shape: float) -> NDArray[np.float64]:
 def simulated() -> dict[tuple[str, float], NDArray[np.float64]]:
     """The table of every law with a density."""
     return {
-        (family, shape): cached(
-            "tree", 1, lambda _, f=family, s=shape: tabulated(f, s), (number,)
-        )
+        (family, shape): cached("tree", 1, lambda _, f=family, s=shape: tabulated(f, s), (number,))
         for number, (family, shape) in enumerate(LAWS)
         if "spikes" not in family
     }
@@ -153,10 +151,7 @@ def fitted_family(family: str, legs: int) -> Reals:
 def fitted_spikes(means: Reals) -> Reals:
     """Coefficients of the logarithm of the mean over depth and share."""
     places = np.array([y for _, y in spike_members()])
-    x, y = (
-        v.ravel()
-        for v in np.meshgrid((np.array(DEPTHS) - 10.5) / 9.5, places, indexing="ij")
-    )
+    x, y = (v.ravel() for v in np.meshgrid((np.array(DEPTHS) - 10.5) / 9.5, places, indexing="ij"))
     found, missed = fitted([x, y], (6, 6), np.log(means.ravel()), np.ones(x.size))
     print(f"spikes: within {np.abs(missed).max():.4f}", flush=True)
     return found
@@ -167,7 +162,7 @@ def main() -> None:
     text = f'"""Constants of trees; written by {SCRIPT}; do not edit."""\n\n'
     text += "# ruff: noqa: E501\n# fmt: off\n"
     for legs, name in ((1, "ONE_LEG"), (2, "BOTH_LEGS")):
-        rows = (f"\"{f}\": {nested(fitted_family(f, legs))}" for f in FAMILIES)
+        rows = (f'"{f}": {nested(fitted_family(f, legs))}' for f in FAMILIES)
         text += f"{name} = {{\n" + ",\n".join(rows) + ",\n}\n"
     text += f"SPIKES = {nested(fitted_spikes(spike_means()[0]))}\n"
     TARGET.write_text(text)

@@ -4,8 +4,9 @@ Run: python kernels/constants/tree_pipeline_constants.py        (about three min
 
 One tree: an edge carries chunk after chunk, a node sends a chunk when it has that chunk of both
 children and its edge is free: A[e, c] = max(R[child, c], A[e, c-1]) + w, R[node, c] the larger of
-its children's A; the root sends every chunk down again as it comes. A tree of depth d is a part of a deeper one, and the first c chunks are
-a run of c chunks, so that one large run has samples of all smaller ones.
+its children's A; the root sends every chunk down again as it comes. A tree of depth d is a part
+of a deeper one, and the first c chunks are a run of c chunks, so that one large run has samples
+of all smaller ones.
 """
 
 import os
@@ -131,7 +132,7 @@ def main() -> None:
     """Simulate and write the table."""
     text = f'"""Constants of pipelined trees; written by {SCRIPT}; do not edit."""\n\n'
     text += "# ruff: noqa: E501\n# fmt: off\n"
-    rows = (f"\"{f}\": {nested(fitted_family(f))}" for f in FAMILIES)
+    rows = (f'"{f}": {nested(fitted_family(f))}' for f in FAMILIES)
     text += "KAPPA = {\n" + ",\n".join(rows) + ",\n}\n"
     TARGET.write_text(text + f"SPIKES = {nested(fitted_spikes())}\n")
 

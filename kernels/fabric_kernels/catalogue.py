@@ -226,3 +226,14 @@ DIMENSIONS: dict[str, int] = {
     "errors.marginal": 49,
 }
 """Sobol' dimension of every stage slot. Append downwards; a number is never used again."""
+
+PERSISTENT: frozenset[str] = frozenset(
+    {
+        "cooling.slowest",  # the silicon that was bought
+        "cooling.bad_part",
+        "errors.marginal",  # links stay as bad as they are
+        "routing.collisions",  # a connection keeps its path as long as the job runs
+    }
+)
+"""Slots that are drawn once a sample: facts of a cluster and a job. All others are the noise of one
+step, drawn anew in every step."""

@@ -30,6 +30,7 @@ class Slot:
     stream: str
     deep: bool
     wide: bool = False
+    count: int | None = 1  # uniforms of one step; None: a wide slot that does not say
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +51,13 @@ class Stage:
         needs, slots = {}, {}
         for name, hint in hints.items():
             if get_origin(hint) is Annotated:
-                kind, slot = get_args(hint)
+                kind, slot, *count = get_args(hint)
+                wide = issubclass(kind, WideUniform)
                 slots[name] = Slot(
                     f"{question}.{slot}",
                     deep=issubclass(kind, DeepUniform),
-                    wide=issubclass(kind, WideUniform),
+                    wide=wide,
+                    count=count[0] if count else (None if wide else 1),
                 )
             elif hint in (Uniform, DeepUniform, WideUniform):
                 raise ModelError(
@@ -92,6 +95,22 @@ def _spare(*, wide: bool) -> Uniform | WideUniform:
     """Stands for a slot that was not drawn, because no output depends on it."""
     u = Uniform(jnp.asarray(True), jnp.asarray(0.5))  # noqa: FBT003
     return _Repeated(u) if wide else u
+
+
+def _variables(atoms: Iterable[Any]) -> set[Any]:
+    """The variables among the atoms of a jaxpr; the others are constants."""
+    return {a for a in atoms if not hasattr(a, "val")}
+
+
+def _recalled(record: type, given: Mapping[str, Array], known: dict[type, Any]) -> Any:
+    """A record that is known, or made of what is given, which makes it known."""
+    if record not in known:
+        fields = quantities(record)
+        missing = [n for n in fields if n not in given]
+        if missing:
+            raise ModelError(f"{record.__name__} needs {', '.join(missing)}: give a value.")
+        known[record] = record(**{n: given[n] for n in fields})
+    return known[record]
 
 
 class Model:
@@ -178,27 +197,47 @@ class Model:
 
         A stage needs whole records; this traces it and follows the arithmetic back.
         """
-        outputs, given = list(outputs), tuple(given)
+        traced, entering = self._arithmetic(list(outputs), tuple(given))
+        live = _variables(traced.outvars)
+        for equation in reversed(traced.eqns):
+            if not live.isdisjoint(equation.outvars):
+                live |= _variables(equation.invars)
+        return {name for name, variables in entering if not live.isdisjoint(variables)}
+
+    def varying(
+        self, outputs: Iterable[str], given: Iterable[str], streams: Iterable[str]
+    ) -> set[str]:
+        """Those of the outputs that really read a uniform of these streams."""
+        outputs, streams = list(outputs), frozenset(streams)
+        traced, entering = self._arithmetic(outputs, tuple(given))
+        reached = {v for name, variables in entering if name in streams for v in variables}
+        for equation in traced.eqns:
+            if not reached.isdisjoint(_variables(equation.invars)):
+                reached.update(equation.outvars)
+        ends = zip(outputs, traced.outvars, strict=True)
+        return {name for name, v in ends if not reached.isdisjoint(_variables([v]))}
+
+    def _arithmetic(
+        self, outputs: list[str], given: tuple[str, ...]
+    ) -> tuple[Any, list[tuple[str, tuple]]]:
+        """The jaxpr of the outputs, in order, and which of its variables every name enters by."""
         names = [*dict.fromkeys((*self.needed(outputs, given), *given))]
         slots = [s for stage in self.traced(outputs, given) for s in stage.slots.values()]
         number = jax.ShapeDtypeStruct((1, 1), jnp.float32)
         uniform: Any = Uniform(jax.ShapeDtypeStruct((1, 1), jnp.bool), number)  # pyright: ignore
 
-        def flat(values: list[Array], uniforms: list[Uniform]) -> dict[str, Array]:
+        def flat(values: list[Array], uniforms: list[Uniform]) -> list[Array]:
             named: dict[str, Any] = {}
             for slot, u in zip(slots, uniforms, strict=True):
                 named[slot.stream] = _Repeated(u) if slot.wide else u
-            return self(dict(zip(names, values, strict=True)), named, outputs)
+            answers = self(dict(zip(names, values, strict=True)), named, outputs)
+            return [answers[n] for n in outputs]
 
         traced = jax.make_jaxpr(flat)([number] * len(names), [uniform] * len(slots)).jaxpr
-        live = {v for v in traced.outvars if not hasattr(v, "val")}
-        for equation in reversed(traced.eqns):
-            if not live.isdisjoint(equation.outvars):
-                live.update(v for v in equation.invars if not hasattr(v, "val"))
-        read = [n for n, v in zip(names, traced.invars, strict=False) if v in live]
-        pairs = zip(traced.invars[len(names) :: 2], traced.invars[len(names) + 1 :: 2], strict=True)
-        drawn = [s.stream for s, p in zip(slots, pairs, strict=True) if not live.isdisjoint(p)]
-        return {*read, *drawn}
+        ends = traced.invars[len(names) :]
+        pairs = zip(ends[::2], ends[1::2], strict=True)
+        entering = [(n, (v,)) for n, v in zip(names, traced.invars, strict=False)]
+        return traced, entering + [(s.stream, p) for s, p in zip(slots, pairs, strict=True)]
 
     def slots(self, outputs: Iterable[str], given: Iterable[str] = ()) -> list[Slot]:
         """The uniforms drawn for these outputs: those of exchanges that a model lacks are not."""
@@ -212,29 +251,37 @@ class Model:
         given: Mapping[str, Array],
         uniforms: Mapping[str, Uniform | WideUniform],
         outputs: Iterable[str],
+        known: Mapping[type, Any] | None = None,
     ) -> dict[str, Array]:
         """Evaluate `outputs`; every array has the shape of the lanes, kernels are elementwise.
 
         `given` holds every needed input by name, and any computed quantity that it replaces.
-        `uniforms` holds one Uniform per stream. Raises ModelError for an input without a value.
+        `uniforms` holds one Uniform per stream, `known` records that are answered already. Raises
+        ModelError for an input without a value.
         """
         outputs = list(outputs)
-        known: dict[type, Any] = {}
+        found = self.answered(self.traced(outputs, given), given, uniforms, known)
+        return {
+            n: given[n] if n in given else getattr(_recalled(self.owner[n], given, found), n)
+            for n in outputs
+        }
 
-        def recall(record: type) -> Any:
-            if record not in known:
-                fields = quantities(record)
-                missing = [n for n in fields if n not in given]
-                if missing:
-                    raise ModelError(f"{record.__name__} needs {', '.join(missing)}: give a value.")
-                known[record] = record(**{n: given[n] for n in fields})
-            return known[record]
-
-        for stage in self.traced(outputs, given):
-            arguments = {p: recall(r) for p, r in stage.needs.items()}
+    def answered(
+        self,
+        stages: Iterable[Stage],
+        given: Mapping[str, Array],
+        uniforms: Mapping[str, Uniform | WideUniform],
+        known: Mapping[type, Any] | None = None,
+    ) -> dict[type, Any]:
+        """Run these stages, in order, but for those whose record is known: record -> its values."""
+        found = dict(known or {})
+        for stage in stages:
+            if stage.answers in found:
+                continue
+            arguments = {p: _recalled(r, given, found) for p, r in stage.needs.items()}
             for parameter, slot in stage.slots.items():
                 arguments[parameter] = uniforms.get(slot.stream, _spare(wide=slot.wide))
             answer = stage.function(**arguments)
             replaced = {n: given[n] for n in quantities(stage.answers) if n in given}
-            known[stage.answers] = dataclasses.replace(answer, **replaced) if replaced else answer
-        return {n: given[n] if n in given else getattr(recall(self.owner[n]), n) for n in outputs}
+            found[stage.answers] = dataclasses.replace(answer, **replaced) if replaced else answer
+        return found

@@ -33,8 +33,10 @@ class DeepUniform(Uniform):
 class WideUniform(abc.ABC):
     """As many independent uniforms a sample as a stage asks for, made where they are used.
 
-    A stage annotates a parameter with ``Annotated[WideUniform, "slot"]`` and calls `at` inside its
-    own loop, so that a simulation of single events holds no more of them than it needs at once.
+    A stage annotates a parameter with ``Annotated[WideUniform, "slot", count]`` and calls `at`
+    inside its own loop, so that a simulation of single events holds no more of them than it needs
+    at once. It asks for numbers below `count` only; without a count it cannot be run in sweeps of
+    many steps a sample, whose steps take `count` numbers each.
     """
 
     @abc.abstractmethod

@@ -58,8 +58,8 @@ class Worker:
 
     def __init__(self, plan: Plan, engine: Engine, interrupt: Interrupt) -> None:
         self.plan, self.engine, self.interrupt = plan, engine, interrupt
-        flags = {n: len(plan.known[n].flags) for n in plan.sweep.outputs if plan.known[n].flags}
-        numbers = [n for n in plan.sweep.outputs if n not in flags]
+        flags = {n: len(plan.known[n].flags) for n in plan.outputs if plan.known[n].flags}
+        numbers = [n for n in plan.outputs if n not in flags]
         self.summariser = Summariser(numbers, flags, plan.sweep.replicates, plan.sweep.samples)
         self.in_flight = 2 * len(engine.devices)
 

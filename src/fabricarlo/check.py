@@ -27,9 +27,12 @@ def describe(sweep: Sweep) -> None:
         "sweep": f"{sweep.name}, plan {plan.hash[:12]}",
         "cells": f"{plan.layout.cell_count:,} ({grid})",
         "samples": f"{total:,} ({sweep.samples:,} per cell, {sweep.replicates} replicates)",
+        "steps": f"{sweep.steps:,} a sample",
         "blocks": f"{plan.layout.block_count:,} of up to {plan.layout.block:,} lanes",
         "to write": f"{size_text(bytes_to_write(plan))} of samples",
     }
+    if sweep.steps == 1:
+        del facts["steps"]
     for name, fact in facts.items():
         console.print(f"{name:<10} {fact}", highlight=False, soft_wrap=True)
     for line in (*choices(plan), *remarks(plan)):
@@ -56,13 +59,23 @@ def choices(plan: Plan) -> list[str]:
 
 def _streams(plan: Plan) -> Table:
     table = Table(title="what is random", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("stream", "Sobol' dimension", "bits"):
+    often = plan.sweep.steps > 1
+    tails = {t.stream: t for t in plan.sweep.tails}
+    redrawn = {name for v in plan.variants for name in v.redrawn}
+    headings = ["stream", "Sobol' dimension", "bits", *(["drawn"] if often else [])]
+    for heading in (*headings, *(["tail"] if tails else [])):
         table.add_column(heading)
     sobol = plan.sweep.sampler == "sobol"
     for stream in plan.streams.values():
         where = str(stream.dimension) if sobol and stream.dimension is not None else "-"
         where += f", B: {stream.second}" if stream.second is not None and sobol else ""
-        table.add_row(stream.name, where, "63" if stream.deep else "31")
+        row = [stream.name, where, "63" if stream.deep else "31"]
+        if often:
+            row.append("every step" if stream.name in redrawn else "once a sample")
+        if tails:
+            tail = tails.get(stream.name)
+            row.append(f"{tail.points:.3g} of points in {tail.probability:.3g}" if tail else "-")
+        table.add_row(*row)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Commands for sweeps that run elsewhere or ran before: verify, status, launch."""
+"""Commands for sweeps that begin, run elsewhere or ran before; their work is imported by need."""
 
 from pathlib import Path
 from typing import Annotated
@@ -94,4 +94,17 @@ def launch(
     typer.echo(text if show or scheduler != "slurm" else launched(text, job), nl=False)
 
 
-COMMANDS = (verify, status, launch)
+def report(
+    store: Store,
+    *,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The page (HTML).")],
+    png: Annotated[bool, typer.Option("--png", help="Also every chart as PNG beside it.")] = False,
+) -> None:
+    """Write a store as one self-contained page: the answer in words, charts, provenance."""
+    from fabricarlo.report import write_report
+
+    for path in write_report(store, out, png=png):
+        typer.echo(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+
+
+COMMANDS = (verify, status, launch, report)

@@ -15,6 +15,7 @@ from fabricarlo.layout import Block, Columns
 from fabricarlo.plan import Plan
 from fabricarlo.program import Program
 from fabricarlo.sampling.sobol import reversed_words
+from fabricarlo.steps import Steps
 from fabricarlo.variants import Variant
 
 TILE = {"cpu": 2**15}
@@ -44,6 +45,7 @@ class Engine:
         self.devices = devices or jax.local_devices()
         self._programs: dict[Variant, Program] = {}
         self._sobol = jax.jit(reversed_words, static_argnums=1)
+        self._steps = lru_cache(maxsize=None)(Steps)
         self._cell_inputs = lru_cache(maxsize=64)(self._inputs_of_cells)
         self._tables = lru_cache(maxsize=64)(self._tables_on)
 
@@ -77,7 +79,11 @@ class Engine:
         points, deep = self._points(program, index, keys, dimensions)
         draws, uniforms = program.draw(points, deep, numbers, self._tables(program, device), rows)
         wide = self._wide(program, ids, block, index)
-        return program.evaluate(numbers, draws, uniforms | wide), draws
+        first = program.evaluate(numbers, draws, uniforms | wide)
+        if self.plan.sweep.steps == 1:
+            return first, draws
+        steps = self._steps(program)
+        return steps.all(first, numbers, draws, uniforms | wide, index, keys), draws
 
     def _wide(
         self, program: Program, cells: tuple[int, ...], block: Block, index: Array

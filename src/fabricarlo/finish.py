@@ -54,7 +54,7 @@ def not_finite(store: SweepStore, plan: Plan) -> list[str]:
     """One line for every output with samples that are not finite, or flags without a meaning."""
     root, lines = _open(store), []
     total = plan.layout.cell_count * plan.layout.samples
-    for name in plan.sweep.outputs:
+    for name in plan.outputs:
         stored: Any = root[f"{name}_nonfinite"]
         counts = np.asarray(stored[...])
         if count := int(counts[counts > 0].sum()):
@@ -122,7 +122,7 @@ def _final_keys(store: SweepStore) -> Iterator[str]:
             yield f"{group}zarr.json"
         for name, array in found.arrays():
             yield f"{group}{name}/zarr.json"
-            if array.metadata.dimension_names[-1:] == ("sample",):
+            if (array.metadata.dimension_names or ())[-1:] == ("sample",):
                 continue  # the ledger has the checksums of samples
             counts = [-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True)]
             for where in itertools.product(*map(range, counts)):

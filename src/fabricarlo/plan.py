@@ -11,11 +11,13 @@ import numpy as np
 from fabric_kernels.catalogue import DIMENSIONS, REFUSALS
 from fabric_kernels.model import Model, ModelError, Slot
 from fabric_kernels.quantity import Quantity, quantities
+from fabricarlo.derived import WEIGHT, WEIGHT_DECLARED, results
 from fabricarlo.errors import SpecError
 from fabricarlo.layout import BLOCK, Layout
 from fabricarlo.refusals import asked, wrong_names
 from fabricarlo.sampling.addresses import RULE
 from fabricarlo.spec import resolved
+from fabricarlo.spec.tails import idle_tails
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
 from fabricarlo.variants import (
     DESIGN,
@@ -26,6 +28,7 @@ from fabricarlo.variants import (
     choices_of,
     merged,
     model_of,
+    noise,
 )
 from fabricarlo.written.names import declared
 
@@ -82,7 +85,7 @@ class Plan:
         for variable in variant.variables:
             drawn = self._laws_on(variable.quantity, settings)
             laws |= {(variable.quantity, k): d.law for k, (_, d) in enumerate(drawn)}
-        defaults = {n: q.default for n, q in self.known.items() if q.default is not None}
+        defaults = {n: q.default for n, q in declared().items() if q.default is not None}
         return Cell(settings, labels, defaults | settings.values, laws)
 
     # ---- what is random
@@ -183,7 +186,7 @@ class Plan:
         bare = {n for n in random if not self._has_floor(n, settings)}
         missing = [n for n in needed if n in bare or n not in given]
         self._refuse_missing(model, missing, replaced)
-        slots = self._slots(model, replaced)
+        slots, redrawn, varying = self._slots(model, replaced)
         variables = tuple(self._variable(n, settings) for n in self.random if n in random)
         return Variant(
             tuple(sorted(choices_of(settings).items())),
@@ -195,12 +198,21 @@ class Plan:
             tuple(s.stream for s in slots if not s.wide),
             tuple(s.stream for s in slots if s.wide),
             variables,
+            redrawn,
+            varying,
         )
 
-    def _slots(self, model: Model, replaced: tuple[str, ...]) -> list[Slot]:
-        """Uniforms of the stages. Raises SpecError for answers that do not go together."""
+    def _slots(
+        self, model: Model, replaced: tuple[str, ...]
+    ) -> tuple[list[Slot], tuple[str, ...], tuple[str, ...]]:
+        """Uniforms of the stages; those drawn in every step, and outputs that vary with them.
+
+        Raises SpecError for answers that do not go together.
+        """
+        outputs, steps = self.sweep.outputs, self.sweep.steps
         try:
-            return model.slots(self.sweep.outputs, replaced)
+            slots = model.slots(outputs, replaced)
+            return slots, *noise(model, outputs, replaced, slots, steps)
         except ModelError as error:
             raise SpecError([f"{self.sweep.path or 'spec'}: {error}"]) from None
 
@@ -230,7 +242,7 @@ class Plan:
 
     def _refuse(self) -> None:
         """Ask every stage that has conditions on constants; all refusals at once."""
-        found = dict.fromkeys(wrong_names(self.sweep))
+        found = dict.fromkeys((*wrong_names(self.sweep), *idle_tails(self.sweep, self.streams)))
         for cell in range(min(self.layout.cell_count, 100_000)):
             found |= dict.fromkeys(self.refusals(cell))
         if found:
@@ -257,9 +269,19 @@ class Plan:
     # ---- identity
 
     @cached_property
+    def _results(self) -> dict[str, Quantity]:
+        varying = {n for v in self.variants for n in v.varying}
+        return results(self.sweep.outputs, varying, self.sweep.steps, declared())
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What is summarised: the spec's outputs, and statistics over the steps of a sample."""
+        return tuple(self._results)
+
+    @cached_property
     def known(self) -> dict[str, Quantity]:
-        """Every quantity of the catalogue."""
-        return declared()
+        """Every quantity of the catalogue, and what the engine makes of them."""
+        return declared() | self._results | {WEIGHT: WEIGHT_DECLARED}
 
     @cached_property
     def content(self) -> dict[str, Any]:

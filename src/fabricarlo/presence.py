@@ -56,6 +56,11 @@ class Watch:
         """Tokens of the processes whose leases run: not gone, and heard of within LEASE."""
         return {r["token"] for _, r in self.all() if self._beats(r)}
 
+    def forget_the_dead(self) -> None:
+        """Remove the records of processes of this machine that are gone."""
+        holding = self.holding()
+        self.objects.delete_all(k for k, r in self.all() if r["token"] not in holding)
+
     def _beats(self, record: dict[str, Any]) -> bool:
         here, now = identity(record["pid"]), time.monotonic()
         if record["machine"] == here["machine"] and record["started"] != here["started"]:

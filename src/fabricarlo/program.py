@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array
 
 from fabric_kernels.uniform import DeepUniform, Uniform, WideUniform
+from fabricarlo.derived import WEIGHT
 from fabricarlo.laws import Law, quantile
 from fabricarlo.plan import Plan
 from fabricarlo.sampling.addresses import stream_keys
@@ -23,6 +24,7 @@ from fabricarlo.sampling.copula import correlated
 from fabricarlo.sampling.counted import Counted
 from fabricarlo.sampling.uniforms import deep_uniform, uniform
 from fabricarlo.sampling.words import low_words, narrow_words
+from fabricarlo.tails import weighed
 from fabricarlo.variants import DESIGN, SECOND, Stream, Variable, Variant
 
 
@@ -67,21 +69,33 @@ class Program:
         number, so that nothing of the words is computed twice. index [C], keys [2, stream, R, 1 or
         C], sobol [stream, C].
         """
-        sampler, replicates = self.plan.sweep.sampler, self.plan.sweep.replicates
-        lane = jnp.arange(replicates, dtype=jnp.uint32)[:, None]
-        sample = index[None, :] * jnp.uint32(replicates) + lane
-        counter = jnp.broadcast_to(index[None, :], sample.shape) if sampler == "sobol" else sample
-        words = narrow_words(sampler, sobol, (keys[0], keys[1]), counter)
+        counter = self.counter(index)
+        words = narrow_words(self.plan.sweep.sampler, sobol, (keys[0], keys[1]), counter)
         deep = []
         for k in (k for k, stream in enumerate(self.streams) if stream.deep):
             low = low_words((keys[0, k : k + 1], keys[1, k : k + 1]), counter)
             deep.append(_signed(deep_uniform(words[k], low[0])))
         return _signed(uniform(words)), deep
 
+    def counter(self, index: Array) -> Array:
+        """The number n of every sample [R, C] in the streams of narrow slots, mod 2^32."""
+        replicates = self.plan.sweep.replicates
+        lane = jnp.arange(replicates, dtype=jnp.uint32)[:, None]
+        sample = index[None, :] * jnp.uint32(replicates) + lane
+        sobol = self.plan.sweep.sampler == "sobol"
+        return jnp.broadcast_to(index[None, :], sample.shape) if sobol else sample
+
     def _draw(
         self, points: Array, deep: list[Array], numbers: Array, tables: dict, rows: Array
     ) -> tuple[dict[str, Array], dict[str, Uniform]]:
-        return self.drawn(self.uniforms(points, deep), numbers, tables, rows)
+        uniforms, weights = self.uniforms(points, deep), {}
+        if self.plan.sweep.tails:
+            streams = [s.name for s in self.streams]
+            uniforms, weight = weighed(uniforms, streams, self.plan.sweep.tails)
+            shape = (self.plan.sweep.replicates, numbers.shape[1])
+            weights = {WEIGHT: jnp.broadcast_to(weight, shape)}
+        draws, slots = self.drawn(uniforms, numbers, tables, rows)
+        return draws | weights, slots
 
     def uniforms(self, points: Array, deep: list[Array]) -> list[Uniform]:
         """The uniforms of all streams, from the points of a tile."""
@@ -140,11 +154,15 @@ class Program:
         uniforms: Mapping[str, Uniform | WideUniform],
     ) -> dict[str, Array]:
         """Outputs [R, C] of the model on numbers [row, C] and draws [R, C]."""
-        given = {n: numbers[self._row[n]][None, :] for n in self.variant.inputs}
-        given |= {n: draws[n] for n in self.variant.drawn}
+        given = self.given(numbers, draws)
         shape = (self.plan.sweep.replicates, numbers.shape[1])
         answers = self.variant.model(given, uniforms, self.variant.outputs)
         return {n: jnp.broadcast_to(a, shape).astype(jnp.float32) for n, a in answers.items()}
+
+    def given(self, numbers: Array, draws: dict[str, Array]) -> dict[str, Array]:
+        """What the model is given, by name: numbers [1, C] and draws [R, C]."""
+        given = {n: numbers[self._row[n]][None, :] for n in self.variant.inputs}
+        return given | {n: draws[n] for n in self.variant.drawn}
 
     def wide(self, sample: Array, keys: Array) -> dict[str, WideUniform]:
         """The wide slots; sample [R, C] is its number mod 2^32, keys [2, slot, 1, 1 or C]."""

@@ -69,7 +69,7 @@ def _bits(writer: SampleWriter, computed: Computed, checks: Checks) -> list[str]
 
 
 def _distances(writer: SampleWriter, computed: Computed, block: Block) -> list[str]:
-    outputs, wrong = set(writer.plan.sweep.outputs), []
+    outputs, wrong = set(writer.plan.outputs), []
     for (name, stored), (_, ours) in zip(
         writer.stored(block), writer.kept(block, computed.values), strict=True
     ):

@@ -10,15 +10,18 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from fabricarlo.derived import WEIGHT
 from fabricarlo.index import Index
 from fabricarlo.plan import Plan
 from fabricarlo.summaries.bins import edges
 from fabricarlo.summaries.estimate import Estimates, estimate
 from fabricarlo.summaries.state import Part
 from fabricarlo.template import MISSING, attributes, create, fill_of, write, write_axes
+from fabricarlo.weighed import Weighed, weighed_estimates
 
 SLAB = 256  # cells whose results are held at once
 CHUNK = 2**19  # counts of a chunk of histograms
+AS_DRAWN = ("min", "max", "count", "nonfinite")  # what weights do not change
 FEW = 64  # summaries of cells kept between the two passes
 
 
@@ -63,8 +66,8 @@ class Results:
     def __init__(self, root: zarr.Group, plan: Plan, index: Index) -> None:
         self.root, self.plan = root, plan
         self._part = lru_cache(maxsize=FEW)(index.part)
-        self.numbers = [n for n in plan.sweep.outputs if not plan.known[n].flags]
-        self.flags = [n for n in plan.sweep.outputs if plan.known[n].flags]
+        self.numbers = [n for n in plan.outputs if not plan.known[n].flags]
+        self.flags = [n for n in plan.outputs if plan.known[n].flags]
         self.axes = tuple(a.name for a in plan.axes)
         self.occupied = [np.zeros(0, np.int32) for _ in self.numbers]
 
@@ -89,6 +92,8 @@ class Results:
         attrs = {"units": "1", "long_name": "independent scramble of the points"}
         write(group, "replicate", replicates, ("replicate",), attrs)
         self._write_columns(group)
+        if plan.sweep.tails:
+            return  # counts of points that lie where they do not occur are no histogram
         for k, name in enumerate(self.numbers):
             self._write_bins(group, k, name)
 
@@ -118,15 +123,35 @@ class Results:
             ]
             for row, cell in enumerate(cells):
                 if (part := self.part(int(cell))) is not None:
-                    self._fill(row, part, columns, values)
+                    self._fill(row, part, self._estimates(int(cell), part), columns, values)
             size = tuple(s.stop - s.start for s in region)
             for array, found in zip(arrays, values, strict=True):
                 array[region if region else ...] = found.reshape((*size, *found.shape[1:]))
 
+    def _estimates(self, cell: int, part: Part) -> Estimates:
+        """What a complete cell says; from its samples where they have weights."""
+        sweep = self.plan.sweep
+        if not sweep.tails:
+            return estimate(part, sweep.keep.quantiles)
+
+        def samples(name: str) -> NDArray[Any]:
+            stored: Any = self.root[f"samples/{name}"]
+            return np.asarray(stored[(*self.plan.where(cell), slice(None))])
+
+        codes = {n: (samples(n), len(self.plan.known[n].flags)) for n in self.flags}
+        numbers = [samples(n) for n in self.numbers]
+        return weighed_estimates(
+            numbers, codes, samples(WEIGHT), sweep.replicates, sweep.keep.quantiles
+        )
+
     def _fill(
-        self, row: int, part: Part, columns: list[tuple[zarr.Group, Column]], values: list[Any]
+        self,
+        row: int,
+        part: Part,
+        found: Estimates,
+        columns: list[tuple[zarr.Group, Column]],
+        values: list[Any],
     ) -> None:
-        found = estimate(part, self.plan.sweep.keep.quantiles)
         for (_, column), place in zip(columns, values, strict=True):
             place[row] = column.value(part, found)
         for k in range(len(self.numbers)):
@@ -168,7 +193,8 @@ class Results:
         for suffix, (field, dims, shape, text) in kinds.items():
             counted = field in ("count", "nonfinite")
             attrs = {"units": "1"} if counted else attributes(declared)
-            attrs |= {"long_name": f"{declared.meaning}: {text}"}
+            weighted = ", weighted" if self.plan.sweep.tails and field not in AS_DRAWN else ""
+            attrs |= {"long_name": f"{declared.meaning}: {text}{weighted}"}
 
             def value(_: Part, found: Estimates, field: str = field) -> Any:
                 return getattr(found, field)[k]
@@ -179,7 +205,9 @@ class Results:
     def _flag(self, name: str) -> Iterator[Column]:
         declared = self.plan.known[name]
 
-        def shares(part: Part, _: Estimates) -> Any:
+        def shares(part: Part, found: Estimates) -> Any:
+            if isinstance(found, Weighed):
+                return found.shares[name]
             counts = part.flags[name].sum(axis=0)
             return counts[:-1] / max(1, counts.sum())
 

@@ -44,6 +44,8 @@ def show_store(path: str | Path, wanted: list[str]) -> None:
     )
     if attrs.get("description"):
         console.print(str(attrs["description"]).strip(), highlight=False)
+    if attrs.get("tail"):
+        console.print(f"weighted; drawn more often: {attrs['tail']}", highlight=False)
     for name in wanted or outputs:
         wide.print(_table(summary, name))
 

@@ -21,6 +21,16 @@ MUST_HAVE = ("hash", "samples", "block", "tile", "probe", "created", "device", "
 TRIES = 20  # to make what another process makes at the same moment
 
 
+def _tails(plan: Plan) -> dict[str, str]:
+    """The attribute of a store whose samples have weights; no attribute of any other."""
+    texts = [
+        f"{t.stream} {'beyond' if t.upper else 'below'} "
+        f"{1 - t.probability if t.upper else t.probability:.12g} (share {t.share:g})"
+        for t in plan.sweep.tails
+    ]
+    return {"tail": ", ".join(texts)} if texts else {}
+
+
 class SweepStore:
     """The store of one sweep: in a directory, in an object store by its URL, or in memory."""
 
@@ -118,20 +128,25 @@ class SweepStore:
 
     def _attributes(self, plan: Plan, facts: dict[str, Any]) -> dict[str, Any]:
         sweep = plan.sweep
-        return {
-            "Conventions": CONVENTIONS,
-            "title": sweep.name,
-            "outputs": list(sweep.outputs),
-            "description": sweep.description,
-            "spec": sweep.text,
-            "plan": plan.hash,
-            "seed": sweep.seed,
-            "samples": sweep.samples,
-            "sampler": sweep.sampler,
-            "replicates": sweep.replicates,
-            "fabricarlo_version": __version__,
-            "state": "running",
-        } | {name: facts[name] for name in ("device", "versions")}
+        return (
+            {
+                "Conventions": CONVENTIONS,
+                "title": sweep.name,
+                "outputs": list(plan.outputs),
+                "description": sweep.description,
+                "spec": sweep.text,
+                "plan": plan.hash,
+                "seed": sweep.seed,
+                "samples": sweep.samples,
+                "sampler": sweep.sampler,
+                "replicates": sweep.replicates,
+                "steps": sweep.steps,
+                "fabricarlo_version": __version__,
+                "state": "running",
+            }
+            | _tails(plan)
+            | {name: facts[name] for name in ("device", "versions")}
+        )
 
     def make_folder(self) -> None:
         """The directory of the store, where it is one."""

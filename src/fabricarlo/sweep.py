@@ -58,6 +58,21 @@ class Copula:
 
 
 @dataclasses.dataclass(frozen=True)
+class Tail:
+    """The end of a uniform's range that is drawn more often than it occurs, and weighed back."""
+
+    stream: str
+    probability: float  # of the tail
+    upper: bool  # the large uniforms, else the small ones
+    share: float = 0.5  # of the points that are laid into the tail; the others lie as ever
+
+    @property
+    def points(self) -> float:
+        """The share of all points that falls into the tail."""
+        return self.share + (1 - self.share) * self.probability
+
+
+@dataclasses.dataclass(frozen=True)
 class Keep:
     """What the store keeps."""
 
@@ -84,7 +99,8 @@ class Sweep:
     replicates: int = 8  # a power of two
     independent: tuple[str, ...] = ()  # axes whose label joins the stream
     design: Literal["sensitivity"] | None = None
-    steps: int = 1
+    steps: int = 1  # synchronous steps per sample
+    tails: tuple[Tail, ...] = ()
     keep: Keep = Keep()
     description: str = ""
     text: str = ""  # the file as written

@@ -8,6 +8,7 @@ import zarr
 from zarr.codecs import BloscCodec
 
 from fabric_kernels.quantity import Quantity
+from fabricarlo.derived import WEIGHT
 from fabricarlo.plan import Plan
 
 MISSING = -1
@@ -32,13 +33,15 @@ class SampleArray:
 
 
 def sample_arrays(plan: Plan) -> tuple[SampleArray, ...]:
-    """Outputs over every axis, and draws over the axes along which they differ."""
+    """Outputs (and weights) over every axis, and draws over the axes along which they differ."""
     everywhere = tuple(range(len(plan.axes)))
     position = {a.name: k for k, a in enumerate(plan.axes)}
     outputs = [
         SampleArray(n, everywhere, is_flag=bool(plan.known[n].flags), source=n)
-        for n in plan.sweep.outputs
+        for n in plan.outputs
     ]
+    if plan.sweep.tails:
+        outputs.append(SampleArray(WEIGHT, everywhere, is_flag=False, source=WEIGHT))
     draws = [
         SampleArray(
             # an axis of that name holds what lies underneath the draw

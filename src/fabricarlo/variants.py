@@ -2,12 +2,13 @@
 
 import dataclasses
 
-from fabric_kernels.catalogue import ANSWERS
-from fabric_kernels.model import Model
+from fabric_kernels.catalogue import ANSWERS, PERSISTENT
+from fabric_kernels.model import Model, ModelError, Slot
 from fabricarlo.laws import Law
 from fabricarlo.sweep import Settings
 
 DESIGN = "design"
+MOST_NUMBERS = 2**32 - 2  # of one sample and stream: the next is the key schedule's
 SECOND = "@B"  # suffix of a stream's second matrix in a sensitivity design
 
 
@@ -43,6 +44,35 @@ class Variant:
     slots: tuple[str, ...]  # streams of stage slots with one uniform a sample
     wide: tuple[str, ...]  # streams of stage slots with many
     variables: tuple[Variable, ...]
+    redrawn: tuple[str, ...] = ()  # stage slots that are drawn anew in every step of a sample
+    varying: tuple[str, ...] = ()  # outputs, but flags, that differ between the steps of a sample
+
+
+def noise(
+    model: Model, outputs: tuple[str, ...], replaced: tuple[str, ...], slots: list[Slot], steps: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Streams that are drawn anew in every step of a sample, and numbers that vary with them.
+
+    Flags are those of the first step. Nothing where a sample has one step. Raises ModelError for a slot that cannot be drawn so often.
+    """
+    if steps == 1:
+        return (), ()
+    redrawn = [s for s in slots if s.stream not in PERSISTENT]
+    for slot in redrawn:
+        if slot.count is None:
+            raise ModelError(
+                f"{slot.stream} takes any number of uniforms, so that steps cannot have their own: "
+                'declare how many, Annotated[WideUniform, "slot", count], or write `steps: 1`.'
+            )
+        if steps * slot.count > MOST_NUMBERS:
+            raise ModelError(
+                f"{slot.stream} takes {slot.count:,} uniforms a step, so at most "
+                f"{MOST_NUMBERS // slot.count:,} steps a sample are allowed, not {steps:,}."
+            )
+    streams = tuple(s.stream for s in redrawn)
+    numbers = [n for n in outputs if not model.quantities[n].flags]
+    varying = model.varying(numbers, replaced, streams)
+    return streams, tuple(n for n in numbers if n in varying)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -171,6 +171,7 @@ class Work:
             if again or not is_finished(self.store):
                 self._finish(index, FINISHED)
                 self.claims.forget()
+                self.presence.watch.forget_the_dead()
                 state = "finished"
             else:
                 state = "already finished"

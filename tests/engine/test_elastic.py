@@ -112,7 +112,7 @@ def test_fixed_shares_do_not_join_claims(many, tmp_path, cache):
     process = start(many, tmp_path, cache, say="a", slow=0.5)
     until(lambda: list((tmp_path / "s.zarr").glob("_run/processes/*")), process)
     try:
-        with pytest.raises(StoreError, match="is held by a live process .share elastic"):
+        with pytest.raises(StoreError, match=r"is held by a live process \(share elastic"):
             fabricarlo.run(many, tmp_path / "s.zarr", block=2**15, process=(0, 2))
         more = many.replace("400000", "500000")
         with pytest.raises(StoreError, match=r"for 400,000 samples a cell"):

@@ -14,52 +14,23 @@ import fabricarlo
 from fabricarlo.errors import StoreError
 from fabricarlo.interrupt import Interrupt, Interrupted
 from tests.engine import small, victim
+from tests.engine.conftest import MANY
+from tests.engine.promises import kept
 
-KILLS = 20
-MANY = small.text(
-    samples=400_000,
-    axes={"gpus": [8192, 16384]},
-    base=[*small.SPEC["base"], "fabric/roce-800g"],
-)
-"""26 blocks of 2^15."""
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return str(tmp_path_factory.mktemp("compiled"))
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory, cache):
-    """An uninterrupted store, and the seconds that a run takes when it compiles nothing new."""
-    path = tmp_path_factory.mktemp("whole") / "store.zarr"
-    for _ in range(2):
-        shutil.rmtree(path, ignore_errors=True)
-        begin = time.monotonic()
-        process = victim.start(MANY, path, cache=cache, block=2**15)
-        process.join()
-        assert process.exitcode == 0
-    return path, time.monotonic() - begin
-
-
-@pytest.fixture
-def copy(whole, tmp_path):
-    """A finished store that may be damaged."""
-    path = tmp_path / "copy.zarr"
-    shutil.copytree(whole[0], path)
-    return path
+KILLS = int(os.environ.get("FABRICARLO_KILLS", "20"))
 
 
 def test_kill_at_random_moments(whole, tmp_path, cache):
-    """Killed 20 times at any moment, then left alone: bitwise the store of a run left alone."""
+    """Killed at any moment, again and again: bitwise the store of a run left alone."""
     path, rng = tmp_path / "killed.zarr", np.random.default_rng(20261130)
     for moment in rng.uniform(0.1, whole[1] + 0.3, KILLS):
         process = victim.start(MANY, path, cache=cache, block=2**15)
         process.join(moment)
         process.kill()
         process.join()
-    fabricarlo.run(MANY, path, block=2**15)
+    victim.finish(MANY, path, cache=cache, block=2**15)
     assert small.everything(path) == small.everything(whole[0])
+    kept("kill -9 at a random moment of a run", "0 lost, 0 differing", KILLS, "test_faults")
 
 
 def test_finished_blocks_are_not_computed_again(whole, tmp_path, monkeypatch):
@@ -92,6 +63,7 @@ def test_sigterm_writes_the_ledger_and_says_so(whole, tmp_path, cache):
     assert process.exitcode in (0, 128 + signal.SIGTERM)  # 0: it was done within the grace
     fabricarlo.run(MANY, path, block=2**15)
     assert small.everything(path) == small.everything(whole[0])
+    kept("SIGTERM in the middle of a run", "recorded, resumable", 1, "test_faults")
 
 
 def test_a_second_signal_leaves_at_once():
@@ -140,6 +112,7 @@ def test_full_disk(whole, tmp_path, cache):
         subprocess.run(["mount", "-o", "remount,size=200m", str(mount)], check=True)
         fabricarlo.run(MANY, path, block=2**15)
         assert small.everything(path) == small.everything(whole[0])
+        kept("disk full", "exit code 1, resumable", 1, "test_faults")
     finally:
         subprocess.run(["umount", str(mount)], check=True)
 
@@ -153,6 +126,7 @@ def test_a_file_that_may_not_grow(tmp_path, cache):
     process.join()
     assert process.exitcode == 1
     assert "File too large" in log.read_text()
+    kept("a write that the system refuses", "exit code 1, resumable", 1, "test_faults")
 
 
 def test_no_permission_to_write(whole, tmp_path):
@@ -173,6 +147,8 @@ def test_no_permission_to_write(whole, tmp_path):
         subprocess.run(["mount", "-o", "remount,rw", str(mount)], check=True)
         fabricarlo.run(MANY, path, block=2**15)
         assert small.everything(path) == small.everything(whole[0])
+        promise = "a clear error, resumable"
+        kept("file system remounted read-only", promise, 1, "test_faults")
     finally:
         subprocess.run(["umount", str(mount)], check=True)
 
@@ -193,6 +169,7 @@ def test_a_damaged_chunk_is_computed_again(copy, whole, harm):
             victim_file.write_bytes(victim_file.read_bytes()[:1000])
     fabricarlo.run(MANY, copy, block=2**15)
     assert small.everything(copy) == small.everything(whole[0])
+    kept("chunks deleted or truncated", "computed again by the next run", 3, "test_faults")
 
 
 def test_damaged_final_arrays_are_written_again(copy, whole):
@@ -206,6 +183,7 @@ def test_a_damaged_ledger_costs_only_time(copy, whole):
         segment.write_bytes(segment.read_bytes()[:-100])
     fabricarlo.run(MANY, copy, block=2**15)
     assert small.everything(copy) == small.everything(whole[0])
+    kept("ledger truncated", "its blocks are computed again", 1, "test_faults")
 
 
 # ---- whose store it is

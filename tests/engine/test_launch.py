@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
@@ -53,7 +54,7 @@ def command(script):
 
 
 def test_a_job_of_four_nodes(spec):
-    script = checked(sbatch_script(job(spec, sets=["samples=500", "link_rate=400 Gbit/s"])))
+    script = checked(sbatch_script(job(spec, sets=["samples=500", "description=a b"])))
     found = settings(script)
     assert (found["nodes"], found["ntasks-per-node"]) == ("4", "1")
     assert {"requeue", "exclusive", "signal"} <= found.keys()
@@ -63,13 +64,17 @@ def test_a_job_of_four_nodes(spec):
     assert words[2:5] == [sys.executable, "-m", "fabricarlo"]
     assert words[5:] == [
         "run", str(spec), "--out", "/shared/s.zarr",
-        "--set", "samples=500", "--set", "link_rate=400 Gbit/s", "--elastic",
+        "--set", "samples=500", "--set", "description=a b", "--elastic",
     ]  # fmt: skip
 
 
 def test_one_process_a_gpu_or_one_a_node(spec):
     each = settings(sbatch_script(job(spec, gpus=8)))
-    assert (each["ntasks-per-node"], each["gpus-per-node"], each["gpus-per-task"]) == ("8", "8", "1")
+    assert (each["ntasks-per-node"], each["gpus-per-node"], each["gpus-per-task"]) == (
+        "8",
+        "8",
+        "1",
+    )
     one = settings(sbatch_script(job(spec, gpus=8, per_node=True)))
     assert (one["ntasks-per-node"], one["gpus-per-node"]) == ("1", "8")
     assert "gpus-per-task" not in one
@@ -91,7 +96,9 @@ def test_when_the_time_runs_out_the_job_goes_back_to_the_queue(spec, tmp_path):
         (tmp_path / "again").unlink(missing_ok=True)
         path = f"{tmp_path}:{os.environ['PATH']}"
         given = {"PATH": path, "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": restarts}
-        done = subprocess.run(["bash"], input=script, text=True, env=os.environ | given, check=False)
+        done = subprocess.run(
+            ["bash"], input=script, text=True, env=os.environ | given, check=False
+        )
         assert (tmp_path / "again").exists() == expected
         assert done.returncode == (0 if expected else int(code))
 
@@ -171,6 +178,24 @@ def test_without_slurm_it_says_so(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(FabricarloError, match="there is no sbatch on this machine"):
         submit("#!/bin/bash\n")
+
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "run_on_a_cluster.md"
+
+
+def test_the_guide_can_be_followed(tmp_path, monkeypatch, capsys):
+    """Its sweep is right, and every `launch` in it is accepted."""
+    text = GUIDE.read_text(encoding="utf-8").replace("\\\n", " ")
+    sweep = text.partition("<<'END'\n")[2].partition("END\n")[0]
+    (tmp_path / "first_look.yaml").write_text(sweep)
+    monkeypatch.chdir(tmp_path)
+    lines = [line.partition(" | ")[0] for line in text.splitlines()]
+    commands = [shlex.split(line) for line in lines if line.startswith("fabricarlo launch")]
+    assert len(commands) == 3
+    for words in commands:
+        monkeypatch.setattr("sys.argv", [*words, "--print"])
+        cli.main()
+    assert capsys.readouterr().out.count("#SBATCH --partition=gpu") == 1
 
 
 def test_names_are_what_kubernetes_takes(spec):

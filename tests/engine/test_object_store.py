@@ -18,7 +18,7 @@ from tests.engine.promises import kept
 
 pytest.importorskip("obstore", reason="pip install fabricarlo[s3]")
 pytest.importorskip("moto.server", reason="pip install fabricarlo[dev]")
-from tests.engine import s3  # noqa: E402
+from tests.engine import s3
 
 STALL = small.SPEC["outputs"][1]
 SPEC = small.text(
@@ -195,7 +195,7 @@ def test_a_store_that_hangs_is_given_up_and_goes_on_later(proxy, url, local, cac
 
 
 def test_a_url_that_cannot_be_used():
-    with pytest.raises(StoreError, match="cannot be used: .* Write s3://BUCKET/NAME"):
+    with pytest.raises(StoreError, match=r"cannot be used: .* Write s3://BUCKET/NAME"):
         open_store("nonsense://bucket/x")
 
 

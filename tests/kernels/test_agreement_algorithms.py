@@ -7,20 +7,21 @@ their transfer and latency are compared apart; every other algorithm is compared
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from fabric_kernels.catalogue import ANSWERS
-from tests.answers import PATH, answered, messages_of
+from tests.answers import messages_of
+from tests.kernels.collective_lanes import every_algorithm
 from tests.reference import event_all_to_all, event_doubling, event_stages, event_tree
-from tests.reference.event_ring import Cluster
+from tests.reference.event_ring import Cluster, Run
 from tests.reference.event_ring import all_reduce as ring_all_reduce
 
 # NVLink domains of the group and its ranks in each
 SHAPES = [
     (1, 1), (1, 2), (1, 8), (2, 1), (3, 1), (4, 1), (5, 1), (13, 1), (32, 1), (64, 1),
-    (2, 2), (3, 2), (2, 4), (7, 4), (2, 8), (8, 8), (3, 3), (5, 6), (1, 16), (4, 16),
+    (2, 2), (3, 2), (2, 4), (7, 4), (2, 8), (8, 8), (3, 3), (5, 6), (1, 16), (2, 16),
 ]  # fmt: skip
 PAYLOAD = 1e9
 CHUNKS, TIERS, ADDING, EFFICIENCY = 16, 3, 0.3e-6, 0.69
@@ -29,38 +30,37 @@ TRANSFER = {"payload": PAYLOAD, "delay": 0.0}
 LATENCY = {"payload": 0.0, "delay": 1.0}
 RATES = {"fast": (900e9, 50e9), "slow": (60e9, 50e9)}
 MEAN_HOP, LONGEST_HOP, NVLINK_HOP = 5e-6, 8e-6, 1e-6
-OPERATIONS = {
-    "all_reduce": "replicated", "reduce_scatter": "reduce_scatter", "all_gather": "all_gather",
-    "all_to_all": "all_to_all", "point_to_point": "point_to_point",
-}  # fmt: skip
-
 Case = tuple[Cluster, float]
 """A cluster and the payload of a call over it."""
 
 
-def cluster(domains: int, size: int, rates: tuple[float, float], hop: float, delay: float):
+def cluster(
+    domains: int, size: int, rates: tuple[float, float], hop: float, delay: float
+) -> Cluster:
     return Cluster(domains * size, size, *rates, delay * NVLINK_HOP, delay * hop)
 
 
 @functools.cache
-def made(name: str, operation: str, network: str, payload: float, delay: float):
-    """The record that an answer makes of every shape."""
+def every(operation: str, network: str, payload: float, delay: float) -> dict[str, Any]:
+    """The records that all answers make of every shape."""
     domains, size = np.array(SHAPES, float).T
     nvlink_rate, gpu_rate = RATES[network]
-    given = dict.fromkeys(("parameters", "tokens_per_step", "active_parameters"), 1e9) | PATH
-    given |= {"gpus": domains * size, "data_parallel": domains * size, "nvlink_domain": size}
-    given |= dict.fromkeys(("tensor_parallel", "pipeline_parallel", "concurrent_groups"), 1.0)
-    given |= {"bubble_share": 0.0, "full_clock_compute_time": 1.0, "payload": payload}
-    given |= {"nvlink_rate": nvlink_rate, "gpu_rate": gpu_rate, "fabric_tiers": TIERS}
-    given |= {"nvlink_latency": delay * NVLINK_HOP, "hop_latency": delay * MEAN_HOP}
-    given |= {"longest_hop_latency": delay * LONGEST_HOP, "tree_chunks": CHUNKS}
-    given |= {"fabric_reduction": 1.0, "fabric_reduction_latency": delay * ADDING}
-    given |= {"nvlink_reduction_efficiency": EFFICIENCY}
-    records = {"operation": ANSWERS["operation"][OPERATIONS[operation]]()}
-    return answered("collective", name, given, records=records)
+    lanes = {
+        "data_parallel": domains * size, "nvlink_domain": size, "payload": payload,
+        "nvlink_rate": nvlink_rate, "gpu_rate": gpu_rate, "fabric_tiers": TIERS,
+        "nvlink_latency": delay * NVLINK_HOP, "hop_latency": delay * MEAN_HOP,
+        "longest_hop_latency": delay * LONGEST_HOP, "tree_chunks": CHUNKS, "fabric_reduction": 1.0,
+        "fabric_reduction_latency": delay * ADDING, "nvlink_reduction_efficiency": EFFICIENCY,
+    }  # fmt: skip
+    return every_algorithm(operation, lanes, len(SHAPES))
 
 
-def total(record) -> np.ndarray:
+def made(name: str, operation: str, network: str, payload: float, delay: float) -> Any:
+    """The record that one answer makes of every shape."""
+    return every(operation, network, payload, delay)[name]
+
+
+def total(record: Any) -> np.ndarray:
     return record.nvlink_transfer_time + record.fabric_transfer_time + record.exchange_latency
 
 
@@ -128,31 +128,24 @@ def ring_rail(case: Case, phases: int) -> float:
     return phases * event_stages.ring_phase(*rail(case), 1).finish
 
 
-def flat(case: Case) -> float:
+def flat(case: Case, run: Callable[[Cluster, float, int], Run]) -> float:
+    """A flat ring for every rank of a domain, so that all of its fabric ports are used."""
     channels = case[0].domain if case[0].ranks > case[0].domain else 1
-    return ring_all_reduce(*case, channels).finish
-
-
-def flat_phase(case: Case) -> float:
-    channels = case[0].domain if case[0].ranks > case[0].domain else 1
-    return event_stages.ring_phase(*case, channels).finish
+    return run(*case, channels).finish
 
 
 MEAN, LONGEST = "mean", "longest"
 EVENTS: dict[tuple[str, str], tuple[str, Callable[[Case], float]]] = {
-    ("ring", "all_reduce"): (MEAN, flat),
-    ("ring", "reduce_scatter"): (MEAN, flat_phase),
-    ("ring", "all_gather"): (MEAN, flat_phase),
+    ("ring", "all_reduce"): (MEAN, lambda c: flat(c, ring_all_reduce)),
+    ("ring", "reduce_scatter"): (MEAN, lambda c: flat(c, event_stages.ring_phase)),
+    ("ring", "all_gather"): (MEAN, lambda c: flat(c, event_stages.ring_phase)),
     ("double_binary_tree", "all_reduce"): (LONGEST, treed),
     ("recursive_halving_doubling", "all_reduce"): (
-        LONGEST, functools.partial(halved, event_doubling.all_reduce),
-    ),
+        LONGEST, lambda c: halved(event_doubling.all_reduce, c)),
     ("recursive_halving_doubling", "reduce_scatter"): (
-        LONGEST, functools.partial(halved, event_doubling.reduce_scatter),
-    ),
+        LONGEST, lambda c: halved(event_doubling.reduce_scatter, c)),
     ("recursive_halving_doubling", "all_gather"): (
-        LONGEST, functools.partial(halved, event_doubling.all_gather),
-    ),
+        LONGEST, lambda c: halved(event_doubling.all_gather, c)),
     ("hierarchical", "all_reduce"): (MEAN, lambda c: inner(c, 2) + ring_rail(c, 2)),
     ("hierarchical", "reduce_scatter"): (MEAN, lambda c: inner(c, 1) + ring_rail(c, 1)),
     ("hierarchical", "all_gather"): (MEAN, lambda c: inner(c, 1) + ring_rail(c, 1)),
@@ -225,37 +218,12 @@ def test_whole_time_is_that_of_every_message(case: tuple[str, str], network: str
     assert np.all(total(record) >= events * (1 - 1e-12))
 
 
-def test_chunks_follow_each_other_through_a_tree() -> None:
-    """64 domains of one: 12 hops of a slot and a latency, then the other 15 chunks a slot apart."""
-    hops = event_tree.Hops(1e-4, LONGEST_HOP, NVLINK_HOP)
-    events = event_tree.all_reduce(64, 1, CHUNKS, hops)
-    assert events == pytest.approx(12 * (LONGEST_HOP + 1e-4) + 15 * 1e-4, rel=1e-12)
-
-
 def test_a_latency_of_the_mean_hop_in_a_tree_is_caught() -> None:
     clusters = [cluster(g, d, RATES["fast"], MEAN_HOP, 1.0) for g, d in SHAPES]
     wrong = np.array([treed((c, 0.0)) for c in clusters])
     right = total(made("double_binary_tree", "all_reduce", "fast", **LATENCY))
     several = np.array([g > 1 for g, _ in SHAPES])
     assert not np.any(np.isclose(wrong[several], right[several], rtol=1e-3))
-
-
-@pytest.mark.parametrize("domains", range(2, 65))
-def test_two_trees_are_complementary(domains: int) -> None:
-    """As deep as said, and no port busier than the answer charges; three domains are charged 2."""
-    for parents in event_tree.both_trees(domains):
-        assert sorted(parents) == list(range(domains))
-        assert event_tree.depth(parents) == math.ceil(math.log2(domains))
-    busiest = event_tree.busiest_port(domains)
-    assert busiest == (1.5 if domains == 3 else charged(domains))
-
-
-@pytest.mark.parametrize(("domains", "size"), [(1, 8), (4, 1), (5, 4), (7, 2), (16, 1), (3, 1)])
-def test_halving_and_doubling_adds_everything_up(domains: int, size: int) -> None:
-    run = event_doubling.all_reduce(Cluster(domains * size, size, 1.0, 1.0), 1.0)
-    everyone = frozenset(range(domains * size))
-    for part in run.held:
-        assert part == dict.fromkeys(range(run.blocks), everyone)
 
 
 def test_bytes_of_halving_and_doubling() -> None:
@@ -285,7 +253,7 @@ def test_bytes_of_a_tree() -> None:
         ("hierarchical", event_all_to_all.by_rails),
     ],
 )
-def test_counts_of_an_all_to_all(name: str, run: Callable[[Cluster, float], event_all_to_all.Run]):
+def test_counts_of_an_all_to_all(name: str, run: Callable[[Cluster, float], Run]):
     messages, carried = messages_of(made(name, "all_to_all", "fast", **TRANSFER))
     runs = [run(Cluster(g * d, d, 1.0, 1.0), PAYLOAD) for g, d in SHAPES]
     np.testing.assert_array_equal(messages, [r.fabric_messages for r in runs])

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -91,7 +92,8 @@ def configurations() -> Lanes:
         "nvlink_domain": np.maximum(one_of(1, 8, 64), tensor),
         "expert_parallel": np.minimum(one_of(1, 2, 8, 32), data),
         "expert_parameter_share": generator.uniform(0.1, 0.99, LANES), "experts": one_of(8, 256),
-        "active_experts": one_of(1, 2, 8), "expert_layers": one_of(12, 58), "layers": one_of(64, 126),
+        "active_experts": one_of(1, 2, 8), "expert_layers": one_of(12, 58),
+        "layers": one_of(64, 126),
         "width": one_of(4096, 16384), "activation_element_size": one_of(1, 2),
         "sequence_parallel": one_of(0, 1), "parameters": between(1e9, 1e13),
         "peak_flops": between(3e14, 5e15), "gradient_element_size": one_of(1, 2, 4),
@@ -151,7 +153,9 @@ def clean(choice: str, here: dict[str, float]) -> dict[str, reference.Exchange]:
     }
 
 
-def effected(here: dict[str, float], every: dict[str, reference.Exchange], full: float, hides: bool):
+def effected(
+    here: dict[str, float], every: dict[str, reference.Exchange], full: float, *, hides: bool
+) -> Iterator[reference.Effected]:
     """Each exchange with its effects; none is seen by tensor parallelism inside the domain."""
     efficiency, queue = here["congestion_efficiency"], here["queueing_delay"]
     for name, exchange in every.items():
@@ -174,7 +178,7 @@ def row(choice: str, here: dict[str, float]) -> dict[str, float]:
     experts = chosen["workload"] == "mixture_of_experts"
     every = clean(choice, here)
     full = reference.compute(here, experts=experts)
-    seen = list(effected(here, every, full, chosen["step"] == "overlapped"))
+    seen = list(effected(here, every, full, hides=chosen["step"] == "overlapped"))
     work = reference.Work(
         full, plain.bubble_share(here), here["compute_bound_share"], here["slowest_clock_fraction"]
     )

@@ -31,7 +31,7 @@ def made(sequence_parallel: float, buckets: float, domain: float) -> dict[str, n
     given |= {"gpus": 64.0 * stages, "parameters": 1e9, "layers": 96.0, "width": 8192.0}
     given |= {"sequence_length": 4096.0, "microbatch_size": 1.0, "buckets_pipeline": buckets}
     given |= {"sequence_parallel": sequence_parallel, "nvlink_domain": domain, "fabric_tiers": 2.0}
-    return answer("pipeline", "one_forward_one_backward", PATH | WIDE | given)
+    return answer("pipeline", "one_forward_one_backward", {**PATH, **WIDE, **given})
 
 
 def shares(plans: list[tuple[int, int, int]]) -> np.ndarray:

@@ -15,9 +15,12 @@ import pytest
 
 import fabric_kernels
 from fabric_kernels.catalogue import ANSWERS, DIMENSIONS, REFUSALS
+from fabric_kernels.collective import Collective
+from fabric_kernels.expert import Expert
 from fabric_kernels.model import Model, ModelError, Stage, question_of
 from fabric_kernels.operation import Operation
 from fabric_kernels.pattern import Barrier, Doubling, Line, Ring, Traffic, Tree
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.quantity import Quantity, has_structure, quantities
 from fabric_kernels.uniform import Uniform
 from fabric_kernels.workload import Message, Workload
@@ -74,7 +77,7 @@ def arguments_of(stage: Stage, fill: Callable[[Quantity, int], np.ndarray]) -> d
             one = jnp.ones_like(spacing)
             lanes["messages"] = (Message(one, one, spacing),)
         elif has_structure(kind):
-            lanes["traffic"] = (traffic(lane),)
+            lanes["traffic"] = (traffic(lane, *PATTERNS[kind]),)
         arguments[parameter] = kind(**lanes)
     return arguments
 
@@ -110,19 +113,27 @@ COUNT, SIZE = Quantity("1", "count", (1, 2**17), 64), Quantity("B", "size", (0, 
 FEW = Quantity("1", "few", (1, 64), 2)
 
 
-def traffic(lane: Callable[[Quantity], jax.Array]) -> Traffic:
-    """Every pattern, one after another, with counts and sizes of every kind."""
+PATTERNS: dict[type, tuple[type, ...]] = {
+    Collective: (Ring, Tree),
+    Expert: (Barrier,),
+    Pipeline: (Line,),
+}
+"""What an exchange often consists of; the laws of every pattern have tests of their own."""
+
+
+def traffic(lane: Callable[[Quantity], jax.Array], *kinds: type) -> Traffic:
+    """These patterns, one after another, with counts and sizes of every kind."""
     count, size, few = (lambda: lane(COUNT)), (lambda: lane(SIZE)), (lambda: lane(FEW))
     ring, again = count(), Quantity("1", "repeats", (0, 1000), 1)
-    patterns = (
-        Ring(ring, 2 * (ring - 1), size(), few(), lane(again)),
-        Tree(count(), lane(Quantity("1", "levels", (1, 17), 6)), few(), few(), few(), size(),
-             few(), lane(again)),
-        Doubling(count(), lane(Quantity("1", "levels", (1, 34), 12)), size(), few(), lane(again)),
-        Barrier(count(), few(), size(), lane(again)),
-        Line(count(), size(), lane(again)),
-    )  # fmt: skip
-    return Traffic(patterns, count())
+    deep, twice = Quantity("1", "levels", (1, 17), 6), Quantity("1", "levels", (1, 34), 12)
+    made = {
+        Ring: lambda: Ring(ring, 2 * (ring - 1), size(), few(), lane(again)),
+        Tree: lambda: Tree(count(), lane(deep), few(), few(), few(), size(), few(), lane(again)),
+        Doubling: lambda: Doubling(count(), lane(twice), size(), few(), lane(again)),
+        Barrier: lambda: Barrier(count(), few(), size(), lane(again)),
+        Line: lambda: Line(count(), size(), lane(again)),
+    }
+    return Traffic(tuple(made[kind]() for kind in kinds), count())
 
 
 def at_corners(question: str, name: str) -> dict[str, Any]:

@@ -11,91 +11,82 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabric_kernels.catalogue import ANSWERS
-from fabric_kernels.model import ModelError
 from fabricarlo.units import to_si
-from tests.answers import PATH, answer
+from tests.answers import answer
+from tests.kernels.collective_lanes import OPERATIONS, every_algorithm
 
-OPERATIONS = {
-    "all_reduce": "replicated", "reduce_scatter": "reduce_scatter", "all_gather": "all_gather",
-    "all_to_all": "all_to_all", "point_to_point": "point_to_point",
-}  # fmt: skip
-NOT_LAWFUL = {"nccl", "calibrated", "seed_document", "seed_document_as_written"}
-ALGORITHMS = [name for name in ANSWERS["collective"] if name not in NOT_LAWFUL]
 ADDING = {"nvls", "nvls_tree", "nvls_sharp", "sharp"}
 """Switches add: a port carries less than without them."""
 FIELDS = (
     "nvlink_transfer_time", "fabric_transfer_time", "exchange_latency", "fabric_hops",
     "collective_algorithm",
 )  # fmt: skip
-
-Lanes = dict[str, np.ndarray]
-
-configuration = st.fixed_dictionaries(
-    {
-        "domains": st.integers(1, 300) | st.integers(0, 12).map(lambda e: 2**e),
-        "nvlink_domain": st.sampled_from([1, 2, 3, 4, 8, 16, 18, 72]),
-        "payload": st.floats(0, 1e11) | st.floats(1, 1e6),
-        "nvlink_rate": st.floats(1e10, 2e12),
-        "gpu_rate": st.floats(1e9, 2e11),
-        "nvlink_latency": st.floats(0, 1e-5),
-        "hop_latency": st.floats(0, 1e-4),
-        "longer": st.floats(1, 3),
-        "fabric_reduction_latency": st.floats(0, 1e-5),
-        "nvlink_reduction_efficiency": st.floats(0.3, 1),
-        "tree_chunks": st.integers(1, 1000),
-        "fabric_tiers": st.integers(1, 4),
-        "nvlink_reduction": st.sampled_from([0, 1]),
-        "fabric_reduction": st.sampled_from([0, 1]),
-    }
-)
-clusters = st.lists(configuration, min_size=6, max_size=6)
 LARGER = ("payload", "nvlink_latency", "hop_latency", "longest_hop_latency")
 """More of it never takes less time."""
 FASTER = ("nvlink_rate", "gpu_rate")
 """More of it never takes more time."""
-
-
-def refused(name: str, operation: str) -> bool:
-    try:
-        times(name, operation, lanes_of([EXAMPLE]))
-    except ModelError:
-        return True
-    return False
-
-
-def lanes_of(drawn: list[dict[str, Any]]) -> Lanes:
-    lanes = {name: np.array([d[name] for d in drawn], float) for name in drawn[0]}
-    lanes["longest_hop_latency"] = lanes["hop_latency"] * lanes.pop("longer")
-    lanes["data_parallel"] = lanes.pop("domains") * lanes["nvlink_domain"]
-    return lanes
-
-
-def times(name: str, operation: str, lanes: Lanes) -> Lanes:
-    """What an answer says, and `time`, the sum of it."""
-    fixed = dict.fromkeys(("parameters", "tokens_per_step", "active_parameters"), 1e9) | PATH
-    fixed |= dict.fromkeys(("tensor_parallel", "pipeline_parallel", "concurrent_groups"), 1.0)
-    fixed |= {"bubble_share": 0.0, "full_clock_compute_time": 1.0, "gpus": lanes["data_parallel"]}
-    records = {"operation": ANSWERS["operation"][OPERATIONS[operation]]()}
-    found = answer("collective", name, fixed | lanes, records=records)
-    found = {field: found[field] for field in FIELDS}
-    found["time"] = sum(found[field] for field in FIELDS[:3])
-    return found
-
-
+CLUSTERS, LANES = 36, 252
+"""Clusters of one check, and lanes of every program: each cluster plain and with six changes."""
 EXAMPLE = {
     "domains": 4, "nvlink_domain": 4, "payload": 1e9, "nvlink_rate": 4e11, "gpu_rate": 5e10,
     "nvlink_latency": 1e-6, "hop_latency": 5e-6, "longer": 1.5, "fabric_reduction_latency": 1e-7,
     "nvlink_reduction_efficiency": 0.7, "tree_chunks": 16, "fabric_tiers": 2,
     "nvlink_reduction": 1, "fabric_reduction": 1,
 }  # fmt: skip
-PAIRS = [
-    (name, operation)
-    for name in ALGORITHMS
-    for operation in OPERATIONS
-    if not refused(name, operation)
-]
-every_pair = pytest.mark.parametrize(("name", "operation"), PAIRS)
+
+Lanes = dict[str, np.ndarray]
+seeds = st.integers(0, 2**32 - 1)
+every_operation = pytest.mark.parametrize("operation", OPERATIONS)
+
+
+def lanes_of(drawn: Lanes) -> Lanes:
+    """With the longest hop and the ranks of groups that fill their domains."""
+    lanes = dict(drawn)
+    lanes["longest_hop_latency"] = lanes["hop_latency"] * lanes.pop("longer")
+    lanes["data_parallel"] = lanes.pop("domains") * lanes["nvlink_domain"]
+    return lanes
+
+
+def example(**changes: float) -> Lanes:
+    """One cluster of one lane."""
+    return lanes_of({name: np.array([v], float) for name, v in (EXAMPLE | changes).items()})
+
+
+def clusters(seed: int, count: int) -> Lanes:
+    """Clusters of every size, some without latency, some with nothing to send."""
+    generator = np.random.default_rng(seed)
+
+    def between(low: float, high: float) -> np.ndarray:
+        return np.exp(generator.uniform(np.log(low), np.log(high), count))
+
+    def some(values: np.ndarray) -> np.ndarray:
+        return np.where(generator.random(count) < 0.1, 0.0, values)
+
+    def one_of(*values: float) -> np.ndarray:
+        return generator.choice(np.array(values, float), count)
+
+    powers = np.exp2(generator.integers(0, 13, count))
+    domains = np.where(generator.random(count) < 0.5, powers, np.round(between(1, 4000)))
+    drawn = {
+        "domains": domains, "nvlink_domain": one_of(1, 2, 3, 4, 8, 16, 18, 72),
+        "payload": some(between(1, 1e11)), "nvlink_rate": between(1e10, 2e12),
+        "gpu_rate": between(1e9, 2e11), "nvlink_latency": some(between(1e-8, 1e-5)),
+        "hop_latency": some(between(1e-7, 1e-4)), "longer": between(1, 3),
+        "fabric_reduction_latency": between(1e-8, 1e-5),
+        "nvlink_reduction_efficiency": between(0.3, 1),
+        "tree_chunks": np.round(between(1, 1000)), "fabric_tiers": one_of(1, 2, 3, 4),
+        "nvlink_reduction": one_of(0, 1), "fabric_reduction": one_of(0, 1),
+    }  # fmt: skip
+    return lanes_of(drawn)
+
+
+def times(operation: str, lanes: Lanes) -> dict[str, Lanes]:
+    """What every algorithm says by name, and `time`, the sum of it."""
+    count, found = len(lanes["payload"]), {}
+    for name, made in every_algorithm(operation, lanes, LANES).items():
+        values = {field: getattr(made, field)[:count] for field in FIELDS}
+        found[name] = values | {"time": sum(values[field] for field in FIELDS[:3])}
+    return found
 
 
 def varied(lanes: Lanes, factor: float) -> tuple[Lanes, list[str]]:
@@ -105,12 +96,12 @@ def varied(lanes: Lanes, factor: float) -> tuple[Lanes, list[str]]:
     return {name: np.concatenate([block[name] for block in blocks]) for name in lanes}, changed
 
 
-def least(operation: str, lanes: Lanes, adding: np.ndarray | bool) -> np.ndarray:
+def least(operation: str, lanes: Lanes, adding: np.ndarray) -> np.ndarray:
     """A time that no algorithm beats: the bytes that must leave a port, or a domain's ports.
 
     A domain of d ranks sends at least (G - 1) / G of the payload for each phase, over d ports; a
     rank sends (g - 1) / g for each phase by whatever ports it has. Where switches add, a port
-    sends the payload once for both phases.
+    sends that once for both phases.
     """
     ranks, size = lanes["data_parallel"], lanes["nvlink_domain"]
     domains, phases = ranks / size, 2.0 if operation == "all_reduce" else 1.0
@@ -120,122 +111,117 @@ def least(operation: str, lanes: Lanes, adding: np.ndarray | bool) -> np.ndarray
     if operation == "all_to_all":
         per_rank = lanes["payload"] / ranks
         fabric, nvlink = (ranks - size) * per_rank, (size - 1) * per_rank
+        # by rails the port into the domain has the whole payload, the other what leaves the domain
         return np.maximum(fabric / lanes["gpu_rate"], nvlink / lanes["nvlink_rate"])
     sent = np.where(adding, 1.0, phases)
     across = sent * (domains - 1) / domains * lanes["payload"] / size / lanes["gpu_rate"]
-    own = sent * (ranks - 1) / ranks * lanes["payload"]
     both = lanes["nvlink_rate"] * (size > 1) + lanes["gpu_rate"] * (domains > 1)
-    return np.maximum(across, np.where(ranks > 1, own / np.where(both > 0, both, 1.0), 0.0))
+    own = sent * (ranks - 1) / ranks * lanes["payload"] / np.where(ranks > 1, both, 1.0)
+    return np.maximum(across, own)
 
 
-@every_pair
-@settings(max_examples=6)
-@given(clusters, st.floats(1.001, 50))
+@every_operation
+@settings(max_examples=5)
+@given(seeds, st.floats(1.001, 50))
 def test_time_grows_with_bytes_and_latency_and_falls_with_rate(
-    name: str, operation: str, drawn: list[dict[str, Any]], factor: float
+    operation: str, seed: int, factor: float
 ) -> None:
-    lanes, changed = varied(lanes_of(drawn), factor)
-    found = times(name, operation, lanes)["time"].reshape(1 + len(changed), -1)
-    assert np.all(~(found[0] < 0))
-    for quantity, later in zip(changed, found[1:], strict=True):
-        np.testing.assert_array_equal(np.isnan(later), np.isnan(found[0]))
-        more, less = (later, found[0]) if quantity in LARGER else (found[0], later)
-        kept = ~np.isnan(found[0])
-        assert np.all(more[kept] >= less[kept] * (1 - 1e-12)), quantity
+    lanes, changed = varied(clusters(seed, CLUSTERS), factor)
+    for name, found in times(operation, lanes).items():
+        first, *others = found["time"].reshape(1 + len(changed), -1)
+        kept = ~np.isnan(first)
+        assert np.all(first[kept] >= 0)
+        for quantity, later in zip(changed, others, strict=True):
+            np.testing.assert_array_equal(np.isnan(later), ~kept)
+            more, less = (later, first) if quantity in LARGER else (first, later)
+            assert np.all(more[kept] >= less[kept] * (1 - 1e-12)), (name, quantity)
 
 
-@every_pair
-@settings(max_examples=6)
-@given(clusters)
-def test_no_faster_than_its_ports(
-    name: str, operation: str, drawn: list[dict[str, Any]]
-) -> None:
-    lanes = lanes_of(drawn)
-    found = times(name, operation, lanes)
+@every_operation
+@settings(max_examples=5)
+@given(seeds)
+def test_no_faster_than_its_ports(operation: str, seed: int) -> None:
+    """So bus bandwidth is never above what the ports carry."""
+    lanes = clusters(seed, LANES)
     able = (lanes["nvlink_reduction"] > 0) | (lanes["fabric_reduction"] > 0)
-    adding = able if name == "auto" else name in ADDING
-    transfer = found["nvlink_transfer_time"] + found["fabric_transfer_time"]
-    kept = ~np.isnan(transfer)
-    bound = least(operation, lanes, adding)
-    assert np.all(transfer[kept] >= bound[kept] * (1 - 1e-12))
+    for name, found in times(operation, lanes).items():
+        adding = able if name == "auto" else np.array(name in ADDING)
+        transfer = found["nvlink_transfer_time"] + found["fabric_transfer_time"]
+        below = transfer < least(operation, lanes, adding) * (1 - 1e-12)
+        assert not below.any(), (name, {n: value[below] for n, value in lanes.items()})
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@settings(max_examples=8)
-@given(clusters)
-def test_auto_is_the_fastest(operation: str, drawn: list[dict[str, Any]]) -> None:
+@every_operation
+@settings(max_examples=5)
+@given(seeds)
+def test_auto_is_the_fastest(operation: str, seed: int) -> None:
     """Never slower than a single algorithm, and as fast as the one that it names."""
-    lanes = lanes_of(drawn)
-    chosen = times("auto", operation, lanes)
-    single = {n: times(n, operation, lanes) for n, o in PAIRS if o == operation and n != "auto"}
+    single = times(operation, clusters(seed, LANES))
+    chosen = single.pop("auto")
     every = np.array([found["time"] for found in single.values()])
     np.testing.assert_allclose(chosen["time"], np.nanmin(every, axis=0), rtol=1e-12, atol=1e-18)
-    named = np.zeros_like(chosen["time"], bool)
+    named = np.zeros(LANES, bool)
     for found in single.values():
         same = found["collective_algorithm"] == chosen["collective_algorithm"]
         named |= same & np.isclose(found["time"], chosen["time"], rtol=1e-12, atol=1e-18)
     assert np.all(named)
 
 
-@every_pair
-def test_one_rank_exchanges_nothing(name: str, operation: str) -> None:
-    lanes = lanes_of([EXAMPLE | {"domains": 1, "nvlink_domain": 1}])
-    found = times(name, operation, lanes)
-    assert found["time"] == 0
-    assert found["fabric_hops"] == 0
+@every_operation
+def test_one_rank_exchanges_nothing(operation: str) -> None:
+    for found in times(operation, example(domains=1, nvlink_domain=1)).values():
+        assert found["time"] == 0
+        assert found["fabric_hops"] == 0
 
 
-@every_pair
-def test_one_domain_leaves_the_fabric_alone(name: str, operation: str) -> None:
-    found = times(name, operation, lanes_of([EXAMPLE | {"domains": 1}]))
-    assert found["fabric_transfer_time"] == found["fabric_hops"] == 0
-    assert found["time"] > 0
+@every_operation
+def test_one_domain_leaves_the_fabric_alone(operation: str) -> None:
+    for found in times(operation, example(domains=1)).values():
+        assert found["fabric_transfer_time"] == found["fabric_hops"] == 0
+        assert found["time"] > 0
 
 
-@pytest.mark.parametrize("name", ["nvls", "nvls_tree", "nvls_sharp"])
-def test_nvlink_switches_that_cannot_add_give_no_time(name: str) -> None:
-    lanes = lanes_of([EXAMPLE | {"nvlink_reduction": 0}, EXAMPLE])
-    assert np.isnan(times(name, "all_reduce", lanes)["time"]).tolist() == [True, False]
-
-
-@pytest.mark.parametrize("name", ["sharp", "nvls_sharp"])
-def test_fabric_switches_that_cannot_add_give_no_time(name: str) -> None:
-    lanes = lanes_of([EXAMPLE | {"fabric_reduction": 0}, EXAMPLE])
-    assert np.isnan(times(name, "all_reduce", lanes)["time"]).tolist() == [True, False]
+@pytest.mark.parametrize("network", ["nvlink", "fabric"])
+def test_switches_that_cannot_add_give_no_time(network: str) -> None:
+    cannot = times("all_reduce", example(**{f"{network}_reduction": 0}))
+    needs = {"nvlink": {"nvls", "nvls_tree", "nvls_sharp"}, "fabric": {"sharp", "nvls_sharp"}}
+    assert {name for name, found in cannot.items() if np.isnan(found["time"])} == needs[network]
+    assert all(np.isfinite(found["time"]) for found in times("all_reduce", example()).values())
 
 
 def test_more_oversubscription_never_helps() -> None:
     """At as many tiers; more downlinks may save one."""
     ratio = np.repeat([1.0, 1.5, 2.0, 3.0, 7.0, 10.0], 8)
     gpus = np.tile([64.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 131072.0, 8.0], 6)
-    given_ = {"gpus": gpus, "oversubscription": ratio, "nvlink_domain": 8.0, "nvlink_rate": 4e11}
-    given_ |= {"link_rate": 5e10, "switch_latency": 6e-7, "data_parallel": gpus, "payload": 1e9}
-    given_ |= {"tensor_parallel": 1.0, "pipeline_parallel": 1.0, "parameters": 1e9}
-    given_ |= {"concurrent_groups": 1.0, "tokens_per_step": 1.0, "active_parameters": 1.0}
-    given_ |= {"bubble_share": 0.0, "full_clock_compute_time": 1.0}
-    known: dict[str, Any] = given_ | answer("placement", "worst", given_)
-    known |= answer("routing", "adaptive", known)
+    known: dict[str, Any] = {"gpus": gpus, "oversubscription": ratio, "nvlink_domain": 8.0}
+    known |= {"nvlink_rate": 4e11, "link_rate": 5e10, "switch_latency": 6e-7, "parameters": 1e9}
+    known |= {"tensor_parallel": 1.0, "pipeline_parallel": 1.0}
+    known |= answer("placement", "worst", known) | answer("routing", "adaptive", known)
     path = answer("path", "fat_tree", known)
-    found = answer("collective", "hierarchical", known | path)
-    total = sum(found[field] for field in FIELDS[:3]).reshape(6, 8)
+    few = {name: value for name, value in example().items() if value.shape == (1,)}
+    lanes = {name: np.repeat(value, 48) for name, value in few.items()}
+    lanes |= {"nvlink_domain": np.full(48, 8.0), "data_parallel": gpus}
+    lanes |= {name: path[name] for name in ("gpu_rate", "hop_latency", "longest_hop_latency")}
     tiers = path["fabric_tiers"].reshape(6, 8)
-    slower = (total[1:] >= total[:-1] * (1 - 1e-12)) | (tiers[1:] != tiers[:-1])
-    assert np.all(slower)
-    assert np.any(total[-1] > 2 * total[0])
+    for name, found in times("all_reduce", lanes).items():
+        time = found["time"].reshape(6, 8)
+        slower = (time[1:] >= time[:-1] * (1 - 1e-12)) | (tiers[1:] != tiers[:-1])
+        assert np.all(slower), name
+    assert np.any(path["gpu_rate"].reshape(6, 8)[-1] < 0.2 * path["gpu_rate"].reshape(6, 8)[0])
 
 
 def test_a_gigabyte_over_400_gigabits_takes_20_milliseconds() -> None:
     """Two ranks send S once in all: 1 GB over 50 GB/s. Bytes over bits would be 2.5 ms."""
-    small = {"nvlink_domain": 1, "domains": 2, "nvlink_latency": 0.0, "hop_latency": 0.0}
-    case = EXAMPLE | small | {"gpu_rate": to_si("400 Gbit/s", "B s-1"), "payload": to_si("1 GB", "B")}
-    found = times("ring", "all_reduce", lanes_of([case]))
-    assert float(found["time"][0]) == pytest.approx(0.020, rel=1e-12)
+    ports = {"gpu_rate": to_si("400 Gbit/s", "B s-1"), "payload": to_si("1 GB", "B")}
+    lanes = example(nvlink_domain=1, domains=2, nvlink_latency=0, hop_latency=0, **ports)
+    time = float(times("all_reduce", lanes)["ring"]["time"][0])
+    assert time == pytest.approx(0.020, rel=1e-12)
 
 
 def test_half_a_payload_through_adding_switches_is_caught() -> None:
-    """A reduce-scatter that shared the all-reduce's bytes evenly would beat the ports."""
-    lanes = lanes_of([EXAMPLE | {"domains": 1, "nvlink_domain": 72}])
-    whole = times("nvls", "all_reduce", lanes)["nvlink_transfer_time"]
-    bound = least("reduce_scatter", lanes, adding=True)
+    """A reduce-scatter that had half of an all-reduce's bytes would beat its ports."""
+    lanes = example(domains=1, nvlink_domain=72)
+    whole = times("all_reduce", lanes)["nvls"]["nvlink_transfer_time"]
+    bound = least("reduce_scatter", lanes, np.ones(1, bool))
     assert whole / 2 < bound
-    assert times("nvls", "reduce_scatter", lanes)["nvlink_transfer_time"] > bound
+    assert times("reduce_scatter", lanes)["nvls"]["nvlink_transfer_time"] > bound

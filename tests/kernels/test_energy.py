@@ -33,7 +33,7 @@ def test_equal_powers_are_power_times_time(seed: int):
 
     power, gpus, full = draw(100, 2000), np.floor(draw(1, 2e5)), draw(0.1, 10)
     slowness, share = draw(1, 3), draw(0, 1)
-    compute = full * draw(1, 3)
+    compute = full * (1 - share + share * slowness) * draw(1, 2)
     bubble, exposed, pue = draw(0, 2), draw(0, 5), draw(1, 2)
     total = compute + bubble + exposed
     found = energy(
@@ -65,7 +65,9 @@ def test_each_phase_has_its_own_power():
 
 
 def test_hundred_thousand_gpus_swing_by_55_megawatts():
-    found = energy(gpus=1e5, mean_gpu_power=1000.0, communication_power=450.0, step_time=1.0)
+    found = energy(
+        gpus=1e5, mean_gpu_power=1000.0, communication_power=450.0, wait_power=450.0, step_time=1.0
+    )
     assert found["power_swing"] == pytest.approx(55e6)
 
 
@@ -80,7 +82,7 @@ def test_means_over_the_population_are_those_of_many_parts(
     scores = np.random.default_rng(10).standard_normal((20_000, 5))
     clock, power = solved(system, np.concatenate([scores, -scores]))
     found = cooled(
-        False, 0.5, thermal_design_power=design, power_cap=design, coolant_flow=system.flow,
+        0, 0.5, thermal_design_power=design, power_cap=design, coolant_flow=system.flow,
         coolant_supply_temperature=inlet,
     )  # fmt: skip
     # the quadrature is good to 1e-3, 40,000 parts to another 3e-4
@@ -95,6 +97,6 @@ def test_the_median_is_not_the_mean():
     system = System(1400.0, 45.0, 2.1 * LITRE_PER_MINUTE)
     scores = np.random.default_rng(10).standard_normal((20_000, 5))
     clock, power = solved(system, np.concatenate([scores, -scores]))
-    found = cooled(False, 0.5)
+    found = cooled(0, 0.5)
     assert abs(found["gpu_power"] / power.mean() - 1) > 0.01
     assert abs(1 / found["clock_fraction"] / (1 / clock).mean() - 1) > 5e-3

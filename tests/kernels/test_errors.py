@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from fabric_kernels.maths.codeword import any_of, symbol_error, uncorrectable_codeword
+from fabric_kernels.path import Path
+from fabric_kernels.quantity import quantities
 from tests.agreement import assert_share
-from tests.answers import answer
+from tests.answers import answer, precision
 from tests.tables import reference_table
 
 law = jax.jit(uncorrectable_codeword)
@@ -93,7 +95,7 @@ PATH = {
 }
 
 
-def errors(name: str, **changes: object) -> dict[str, np.ndarray]:
+def errors(name: str, **changes: float) -> dict[str, np.ndarray]:
     given_ = {"hop_latency": 1e-6, "gpu_rate": 1e11} | PATH | changes
     upper = np.arange(WIDE) % 2 == 0
     distance = (np.arange(WIDE) + 0.5) / (2 * WIDE)
@@ -102,16 +104,13 @@ def errors(name: str, **changes: object) -> dict[str, np.ndarray]:
     return answer("errors", name, given_, uniforms=points, records=records)
 
 
-def _path(given_: dict[str, object]):
-    from fabric_kernels.path import Path
-    from fabric_kernels.quantity import quantities
-
+def _path(given_: dict[str, float]) -> Path:
     values = {n: jnp.asarray(given_.get(n, 1.0), jnp.float64) for n in quantities(Path)}
     return Path(**values)
 
 
 def test_given_rates_pass_through():
-    with jax.enable_x64(True):
+    with precision(np.float64):
         found = errors("given", marginal_packet_loss_rate=1e-5)
     assert (found["path_loss_rate"] == 1e-9).all()
     assert (found["marginal_path_loss_rate"] == 1e-5).all()
@@ -119,7 +118,7 @@ def test_given_rates_pass_through():
 
 
 def test_frames_are_lost_on_every_link_of_the_way():
-    with jax.enable_x64(True):
+    with precision(np.float64):
         found = errors("forward_error_correction", marginal_link_share=1e-3)
     good, bad = (10 ** log10_tail(rate) for rate in (3e-4, 5e-4))
     assert found["path_loss_rate"][0] == pytest.approx(4 * 8 * good, rel=1e-4)
@@ -127,7 +126,7 @@ def test_frames_are_lost_on_every_link_of_the_way():
 
 
 def test_marginal_links_are_a_poisson_number():
-    with jax.enable_x64(True):
+    with precision(np.float64):
         found = errors("given", marginal_link_share=1e-4)["marginal_links"]
     upper = np.arange(200) % 2 == 0
     distance = ((np.arange(WIDE) + 0.5) / (2 * WIDE))[:: WIDE // 200][:200]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fabric_kernels.loss.event_level import Outcome, Run, go_back_n_run, selective_repeat_run
-from fabric_kernels.loss.laws.channel import NEVER, Event, GilbertElliott, Independent
+from fabric_kernels.loss.laws.channel import NEVER, Channel, Event, GilbertElliott, Independent
 from fabric_kernels.loss.laws.moments import go_back_n_moments, selective_repeat_mean
 from fabric_kernels.uniform import Uniform, WideUniform
 from tests.agreement import assert_mean, assert_share
@@ -64,17 +64,18 @@ def results(outcome: Outcome) -> list[tuple[int, int]]:
     return [(int(s), int(t)) for s, t in zip(*map(np.ravel, outcome), strict=True)]
 
 
+UNUSED = Drawn(0, 1)
 SCHEMES = {
     "again": (
-        jax.jit(lambda run, channel: go_back_n_run(run, channel, None, single_nak=False)),
+        jax.jit(lambda run, channel: go_back_n_run(run, channel, UNUSED, single_nak=False)),
         partial(packet_recovery.go_back_n, single_nak=False),
     ),
     "once": (
-        jax.jit(lambda run, channel: go_back_n_run(run, channel, None, single_nak=True)),
+        jax.jit(lambda run, channel: go_back_n_run(run, channel, UNUSED, single_nak=True)),
         partial(packet_recovery.go_back_n, single_nak=True),
     ),
     "selective": (
-        jax.jit(lambda run, channel: selective_repeat_run(run, channel, None, open_losses=24)),
+        jax.jit(lambda run, channel: selective_repeat_run(run, channel, UNUSED, open_losses=24)),
         packet_recovery.selective_repeat,
     ),
 }
@@ -94,7 +95,9 @@ def test_the_comparison_tells_the_schemes_apart():
     """Other protocols take other times on the same losses."""
     lists = lists_of_slots(4, 60)
     made = results(SCHEMES["once"][0](whole(FLOWS[0]), tabled(lists)))
-    again = [packet_recovery.go_back_n(FLOWS[0], set(s).__contains__, single_nak=False) for s in lists]
+    again = [
+        packet_recovery.go_back_n(FLOWS[0], set(s).__contains__, single_nak=False) for s in lists
+    ]
     differ = sum(one != tuple(other) for one, other in zip(made, again, strict=True))
     assert differ > 15
 
@@ -110,12 +113,12 @@ FLOW = Flow(200, 20, 24, 2000)
 RATE = 0.01
 
 
-def simulated(single_nak: bool | None, channel, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:  # noqa: FBT001
-    drawn = Drawn(seed, RUNS)
-    if single_nak is None:
+def simulated(scheme: str, channel: Channel) -> tuple[np.ndarray, np.ndarray]:
+    drawn = Drawn(5, RUNS)
+    if scheme == "selective":
         outcome = jax.jit(lambda c: selective_repeat_run(whole(FLOW), c, drawn))(channel)
     else:
-        again = partial(go_back_n_run, single_nak=single_nak)
+        again = partial(go_back_n_run, single_nak=scheme == "once")
         outcome = jax.jit(lambda c: again(whole(FLOW), c, drawn))(channel)
     slots, timers = (np.ravel(x) for x in outcome)
     assert (slots > 0).all()
@@ -128,7 +131,7 @@ def constant(*values: float) -> list[jax.Array]:
 
 @pytest.mark.parametrize("single_nak", [False, True])
 def test_closed_forms_of_go_back_n(*, single_nak: bool):
-    slots, timers = simulated(single_nak, Independent(*constant(RATE)))
+    slots, timers = simulated("once" if single_nak else "again", Independent(*constant(RATE)))
     law = go_back_n_moments(*constant(*FLOW, RATE), single_nak=single_nak)
     chance, mean, deviation, quiet_mean, quiet_deviation = (
         float(x[0, 0])
@@ -148,7 +151,7 @@ def test_closed_forms_of_go_back_n(*, single_nak: bool):
 
 def test_the_mean_of_selective_repeat():
     """Window of one product: the window shuts; 0.5 % beside what chance allows."""
-    slots, _ = simulated(None, Independent(*constant(RATE)))
+    slots, _ = simulated("selective", Independent(*constant(RATE)))
     mean = float(selective_repeat_mean(*constant(*FLOW, RATE))[0, 0])
     error = slots.std() / RUNS**0.5
     allowed = 4.9 * error + 0.005 * mean
@@ -161,7 +164,7 @@ def test_the_mean_of_selective_repeat():
 def test_bursts_hit_go_back_n_once():
     """Losses come five in a row on average, each row one stall; lost slots as often as stated."""
     channel = GilbertElliott(*constant(0.0, 1.0, 0.001, 0.2))
-    slots, timers = simulated(False, channel)
+    slots, timers = simulated("again", channel)
     quiet = slots[timers == 0]
     rows = FLOW.packets * 0.2 * 0.001 / 0.201 / (1 - 0.001 / 0.201)
     stalls = (quiet.mean() - FLOW.packets - FLOW.feedback) / (FLOW.feedback + 2 + 4)

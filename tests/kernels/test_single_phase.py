@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from fabric_kernels.cooling import LIMITS
-from fabric_kernels.cooling.single_phase import cold_plate
+from fabric_kernels.cooling.single_phase import cold_plate, flow_refusal
 from fabric_kernels.inputs import LiquidLoop
 from fabric_kernels.quantity import quantities
 from tests.answers import answer
@@ -171,3 +171,55 @@ def test_float32_agrees_with_float64():
         "thermal_resistance": 1e-6,
     }.items():
         np.testing.assert_allclose(single[name], exact[name], rtol=0, atol=allowed)
+
+
+MANY = 5000
+plates = jax.jit(lambda loop: cold_plate(loop, 0.0, 0.0)[0].resistance)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1))
+def test_laws_of_plates(seed: int):
+    """Resistance falls with flow and stays above 1 / C: the outlet is never above the plate."""
+    numbers = np.random.default_rng(seed)
+
+    def draw(low: float, high: float) -> np.ndarray:
+        return np.exp(numbers.uniform(np.log(low), np.log(high), MANY))
+
+    given = {n: np.full(MANY, q.default) for n, q in quantities(LiquidLoop).items() if q.default}
+    given |= {
+        "coolant_supply_temperature": draw(15, 60),
+        "coolant_flow": draw(3e-7, 1e-3),
+        "plate_resistance": draw(1e-3, 0.1),
+        "plate_flow_exponent": numbers.uniform(0, 1, MANY),
+        "upstream_plates": np.floor(numbers.uniform(0, 4, MANY)),
+    }
+    found = at(plates, (LiquidLoop(**given),))
+    more = at(plates, (LiquidLoop(**given | {"coolant_flow": given["coolant_flow"] * 1.1}),))
+    assert np.all(more < found)
+    capacity = given["coolant_heat_capacity"] * given["coolant_flow"]
+    passed = (1 + given["upstream_plates"]) / capacity
+    assert np.all(found - 0.015 >= passed * (1 - 1e-12))
+
+
+def test_plates_in_series_see_the_outlet_of_the_one_before():
+    one, two = (cooled(upstream_plates=k, power_cap=800.0) for k in (0.0, 1.0))
+    assert one["gpu_power"] == two["gpu_power"] == 800.0
+    rise = 800.0 / (1007.2 * 3980.6 * 1.5 * LITRE_PER_MINUTE)
+    gap = two["junction_temperature"] - one["junction_temperature"]
+    assert gap == pytest.approx(rise, rel=1e-9)
+
+
+def test_no_flow_and_hot_supplies_are_refused():
+    usual = {n: q.default for n, q in quantities(LiquidLoop).items()}
+    usual |= {"coolant_flow": 2.5e-5, "coolant_supply_temperature": 45.0}
+    assert flow_refusal(LiquidLoop(**usual)) is None
+    still = flow_refusal(LiquidLoop(**usual | {"coolant_flow": 0.0}))
+    assert still is not None
+    assert "transient" in still
+    hot = flow_refusal(LiquidLoop(**usual | {"coolant_supply_temperature": 65.0}))
+    assert hot is not None
+    assert "at most 60 degC" in hot
+    # and none of it is ever undefined
+    found = cooled(coolant_flow=0.0)
+    assert all(np.isfinite(x).all() for x in found.values())

@@ -5,7 +5,7 @@ import json
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
@@ -22,7 +22,7 @@ B200["coolant_supply_temperature"] = 44.0
 
 
 def cooled(
-    upper: ArrayLike = False, distance: ArrayLike = 0.5, *, dtype: type = np.float64,
+    upper: ArrayLike = 0, distance: ArrayLike = 0.5, *, dtype: type = np.float64,
     **changed: ArrayLike,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     uniforms = {"slowest": (upper, distance), "bad_part": (False, 0.5)}
@@ -83,7 +83,7 @@ def test_the_critical_heat_flow_is_a_limit_too():
 def test_a_plate_that_dries_out_may_cost_the_gpu():
     shares = np.array([0.6, 0.75, 1.0])  # dry at 824, 1030 and 1374 W
     cap, trip = (
-        cooled(True, 0.3, gpus=1024, refrigerant_flow_share=shares, dry_out_trips=flag)
+        cooled(1, 0.3, gpus=1024, refrigerant_flow_share=shares, dry_out_trips=flag)
         for flag in (0, 1)
     )
     lost = LIMITS.index("trip")
@@ -146,6 +146,7 @@ def test_fluids_are_those_of_the_tables():
 share = st.floats(0, 1, allow_subnormal=False)
 
 
+@settings(max_examples=20)
 @given(share, share, share)
 def test_laws(cold: float, flow: float, more: float):
     supply, part = 15 + 45 * cold, 0.2 + flow
@@ -159,9 +160,8 @@ def test_laws(cold: float, flow: float, more: float):
         assert warm <= first + 1e-9
         assert rich >= first - 1e-9
         assert worse <= first + 1e-9
-    assert np.all(
-        found["gpu_power"] <= dry_out(np.array([part, part, part * (1 + more), part])) + 1e-6
-    )
+    most = dry_out(np.array([part, part, part * (1 + more), part]))
+    assert np.all(found["gpu_power"] <= most + 1e-6)
 
 
 def test_float32_agrees_with_float64():

@@ -118,7 +118,8 @@ def levels(cluster: Cluster) -> list[list[tuple[int, int]]]:
 
 def started(cluster: Cluster, payload: float) -> Exchanges:
     """Ranks that have exchanged nothing yet."""
-    return Exchanges(cluster, payload, cluster.domain * power_below(cluster.ranks // cluster.domain))
+    core = power_below(cluster.ranks // cluster.domain)
+    return Exchanges(cluster, payload, cluster.domain * core)
 
 
 def surplus(cluster: Cluster) -> list[tuple[int, int]]:

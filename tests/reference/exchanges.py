@@ -87,7 +87,7 @@ def expert(given: Inputs, buckets: float, *, relayed: bool = False) -> Exchange:
 
 
 def _direct(given: Inputs, size: float, ranks: float, inner: float) -> Exchange:
-    """All at once: the port with more to do, and one hop."""
+    """All at once: the port with more to do, what NVLink needs beyond the fabric its own; a hop."""
     inside = (inner - 1) * size / ranks / given["nvlink_rate"]
     across = (ranks - inner) * size / ranks / plain.gpu_rate(given)
     if ranks == 1:
@@ -95,9 +95,7 @@ def _direct(given: Inputs, size: float, ranks: float, inner: float) -> Exchange:
     if ranks == inner:
         return Exchange(inside, 0.0, given["nvlink_latency"])
     latency = plain.hop_latency(given)
-    if inside > across:
-        return Exchange(inside, 0.0, latency, 1.0)
-    return Exchange(0.0, across, latency, 1.0)
+    return Exchange(max(inside - across, 0.0), across, latency, 1.0)
 
 
 def _relayed(given: Inputs, size: float, inner: float, domains: float) -> Exchange:

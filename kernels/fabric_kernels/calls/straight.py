@@ -16,6 +16,8 @@ def straight(call: Call, network: Network) -> Part:
 
 def only_all_to_all(call: Call) -> None:
     """Refuse every other operation."""
+    if call.operation == POINT_TO_POINT:
+        raise refused(call, "it sends from each to each", "direct")
     if call.operation != ALL_TO_ALL:
         raise refused(call, "it adds nothing up", "ring or hierarchical")
 

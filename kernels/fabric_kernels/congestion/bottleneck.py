@@ -18,6 +18,7 @@ class Bottleneck(NamedTuple):
 
     rate: Array
     flows: Array
+    ports: Array  # that send them
     contended: Array  # bool: more flows than one port sends, so that there is a queue at all
     round_trip: Array  # of one packet, with empty queues
     packet: Array
@@ -43,6 +44,7 @@ def bottleneck(
     return Bottleneck(
         rate=whole(scale_out.link_rate),
         flows=whole(number),
+        ports=whole(jnp.maximum(number / flows.flows_per_port, 1.0)),
         contended=whole(number > flows.flows_per_port),
         round_trip=whole(2.0 * path.hop_latency + scale_out.packet_payload / scale_out.link_rate),
         packet=whole(scale_out.packet_payload),

@@ -24,13 +24,13 @@ def credits(
         efficiency = 1 / (1 / share + h (N - 1)),  h = hot_share / virtual_lanes
         queue = (N - 1) min(lane_buffer, need)
 
-    loop of `lossless.credit_loop`, over a cable of mean length. N inputs wait in turn at a full
-    output, each with what its credits let it send. A lane is first in, first out: a packet for the
-    full output in front takes N times as long, so a lane with a share h of such packets passes one
-    in 1 + h (N - 1) times. The same share at every switch back to the senders, which is the tree
-    of held links: it counts once, not once a tier. More lanes spread the hot packets. Without
-    end-to-end congestion control (FECN); never a loss. needed_buffer is one lane's, for the whole
-    rate.
+    loop of `lossless.credit_loop`, over a cable of mean length. The inputs of N ports wait in turn
+    at a full output, each with what its credits let it send. A lane is first in, first out: a
+    packet for the full output in front takes N times as long, so a lane with a share h of such
+    packets passes one in 1 + h (N - 1) times. The same share at every switch back to the senders,
+    which is the tree of held links: it counts once, not once a tier. More lanes spread the hot
+    packets. Without end-to-end congestion control (FECN); never a loss. needed_buffer is one
+    lane's, for the whole rate.
     """
     link = bottleneck(path, incast, flows, scale_out, contention)
     loop = credit_loop(
@@ -40,7 +40,7 @@ def credits(
     )
     need = link.rate * loop
     share = credit_throughput(link_credits.lane_buffer, link.rate, loop)
-    others = jnp.where(link.contended, link.flows - 1.0, 0.0)
+    others = link.ports - 1.0
     blocked = link_credits.hot_share / link_credits.virtual_lanes * others
     used = jnp.maximum(1.0 / (1.0 / share + blocked), 1e-3)
     standing = others * jnp.minimum(link_credits.lane_buffer, need)

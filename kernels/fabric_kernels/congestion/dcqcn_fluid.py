@@ -22,8 +22,8 @@ from fabric_kernels.inputs import (
 from fabric_kernels.maths.delayed import Schedule
 from fabric_kernels.path import Path
 
-SCHEDULE = Schedule(settling=160, blocks=160, stride=150, memory=128)
-"""48,000 steps, 48 ms at the default interval; the second half is counted."""
+SCHEDULE = Schedule(settling=1000, blocks=500, stride=60, memory=128)
+"""90,000 steps, 90 ms at the default interval, of which the last third is counted."""
 
 _STEPS_AN_INTERVAL = 50.0
 _LEAST_STEPS_AN_INTERVAL = 10.0
@@ -40,13 +40,13 @@ def dcqcn_fluid(
     rate_reaction: RateReaction,
     pause_control: PauseControl,
 ) -> Congestion:
-    """What queue and rates of DCQCN do, integrated over 1000 notification intervals.
+    """What queue and rates of DCQCN do, integrated over 1800 notification intervals.
 
     `dcqcn_delayed.motion` with steps of a fiftieth of the interval, longer (up to a tenth) where
     the round trip is above 126 of them, so that the delay is a whole number of steps; a delay of
     more than 12 intervals is taken as 12. Starts at line rate with
-    the alpha of the fixed point and counts the second half, so that it also serves where there is
-    no fixed point or an unstable one. Costs a few ms a sample on one core (7 transcendental
+    the alpha of the fixed point and counts the last third, so that it also serves where there is
+    no fixed point or an unstable one. Costs some ms a sample on one core (7 transcendental
     functions a step): for small sweeps and as a check of `dcqcn`. standing_queue is the mean,
     largest_queue the 99th percentile; limit_cycle where the queue's deviation is above a twentieth
     of its mean, underflow where it also runs empty; marking_probability is the mean over time.

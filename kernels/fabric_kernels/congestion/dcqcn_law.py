@@ -62,9 +62,8 @@ def reactions(reaction: Reaction, marking: Array, rate: Array) -> Reactions:
     """
     certain = marking >= 1.0
     hazard = -jnp.log1p(-jnp.where(certain, 0.5, marking))
-    thinned = jnp.where(certain, 0.0, 1.0 - 0.5 * marking)
     # p / u, which is 1 - p / 2 where the quotient is not defined
-    thinned = jnp.where(hazard > 1e-3, marking / jnp.maximum(hazard, 1e-3), thinned)
+    thinned = jnp.where(hazard > 1e-3, marking / jnp.maximum(hazard, 1e-3), 1.0 - 0.5 * marking)
     thinned = jnp.where(certain, 0.0, thinned)
     timer = reaction.increase_timer * rate
 

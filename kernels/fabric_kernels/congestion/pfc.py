@@ -24,7 +24,7 @@ def pfc(
 
         admitted = N admission_window,  pipe = C RTT
         efficiency = min(1, admitted / pipe),  queue = admitted - pipe, from 0 to the buffer
-        pause_fraction = (admitted - pipe - buffer) / admitted, at most 1 - 1 / N
+        pause_fraction = (admitted - pipe - buffer) / admitted, at most 1 - 1 / N, of N ports
 
     The way of Meta's clusters (Gangidi et al., SIGCOMM'24: DCQCN off, the collective library has
     the receiver ask for data). Without admission, a window without end, N links into a full switch
@@ -34,7 +34,7 @@ def pfc(
     for a switch.
     """
     link = bottleneck(path, incast, flows, scale_out, contention)
-    admitted = link.flows * pause_control.admission_window
+    admitted = link.ports * pause_control.admission_window
     pipe = jnp.maximum(link.rate * link.round_trip, 1.0)
     filled = jnp.clip(admitted / pipe, 1e-3, 1.0)
     over = jnp.maximum(admitted - pipe, 0.0)
@@ -49,7 +49,7 @@ def pfc(
         standing_queue=standing,
         largest_queue=over,
         needed_buffer=over,
-        pause_fraction=jnp.minimum(waiting, 1.0 - 1.0 / link.flows),
+        pause_fraction=jnp.minimum(waiting, 1.0 - 1.0 / link.ports),
     )
     found = queued(link, busy, headroom_of(link, scale_out, pause_control))
     alone = jnp.where(filled < 1, regime("admission_limited"), regime("quiet"))

@@ -12,6 +12,8 @@ from fabric_kernels.cooling.deviation import Sensitivity
 from fabric_kernels.inputs import Gpu, Job, LiquidLoop, Population
 from fabric_kernels.uniform import Uniform
 
+_STANDING = 1e-8  # m3 s-1: less is refused, and a plate is never divided by its flow of 0
+
 
 def single_phase(
     job: Job,
@@ -41,9 +43,10 @@ def cold_plate(
 
     The deviation of resistance multiplies package, interface and plate, not 1 / C.
     """
-    capacity = loop.coolant_heat_capacity * loop.coolant_flow * jnp.exp(flow)
+    moving = jnp.maximum(loop.coolant_flow, _STANDING)
+    capacity = loop.coolant_heat_capacity * moving * jnp.exp(flow)
     exponent = loop.plate_flow_exponent
-    log_flow = jnp.log(loop.coolant_flow / loop.plate_reference_flow) + flow
+    log_flow = jnp.log(moving / loop.plate_reference_flow) + flow
     plate = loop.plate_resistance * jnp.exp(resistance - exponent * log_flow)
     solid = (loop.package_resistance + loop.interface_resistance) * jnp.exp(resistance)
     units = 1.0 / (plate * capacity)

@@ -87,15 +87,17 @@ def slowest_clock(
     score = level_of_largest(count, exponential).normal_score
     size = jnp.minimum(population.common_group, count)
     group = Group(level_of_largest(count / size, exponential).normal_score, size)
-    usual = jnp.broadcast_to(_is_usual(median, score), clock.shape)
+    usual = _is_usual(median, score)
+    shape = jnp.broadcast_shapes(usual.shape, clock.shape, score.shape, group.score.shape)
+    usual = jnp.broadcast_to(usual, shape)
 
     def common() -> Array:
         return jnp.minimum(*(_branch(median, supply, score, limit) for limit in _COMMON))
 
     def rare() -> Array:
-        return jnp.broadcast_to(_over_every_limit(median, supply, group), clock.shape)
+        return jnp.broadcast_to(_over_every_limit(median, supply, group), shape)
 
-    found = unless(usual, jnp.broadcast_to(common(), clock.shape), rare)
+    found = unless(usual, jnp.broadcast_to(common(), shape), rare)
     return jnp.clip(found, part.chip.minimum_clock, clock)
 
 

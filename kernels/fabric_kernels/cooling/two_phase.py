@@ -35,9 +35,10 @@ def two_phase(
         m = flow_share TDP / (x_design h_fg + c_p dT_subcooling)
 
     Heat balance of the plate. At dry-out the governor holds P_dry, or the GPU is lost where
-    `dry_out_trips` is set: then also the slowest GPU, if the poorest flow of the job dries out.
-    R is taken as linear. No public curve of resistance, critical heat flux or dry-out of a package
-    above 1 kW was found: the weakest part of the model.
+    `dry_out_trips` is set: then also the slowest GPU, if the poorest flow of the job dries out. A
+    GPU that dries out at its lowest clock is lost in any case. R is taken as linear. No public
+    curve of resistance, critical heat flux or dry-out of a package above 1 kW was found: the
+    weakest part of the model.
     """
     trips = boiling.dry_out_trips > 0.5
     cooling = answer(
@@ -48,7 +49,9 @@ def two_phase(
     score = jnp.minimum(score, population.screening_limit)
     dry = dry_out_power(gpu, boiling, 0.0)
     poorest = dry_out_power(gpu, boiling, -jnp.maximum(score, 0.0) * population.flow_spread)
-    lost = trips & (cooling.gpu_power > dry)
+    # a GPU that dries its plate out at its lowest clock is lost whatever its governor does
+    lowest_dries = cooling.limiting_reason == CODE["floor"]
+    lost = (trips | lowest_dries) & (cooling.gpu_power > dry)
     one_lost = trips & (cooling.gpu_power > poorest)
     lowest, code = gpu.minimum_clock_fraction, CODE["trip"]
     return dataclasses.replace(

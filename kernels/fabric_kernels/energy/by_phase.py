@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.cooling import Cooling
@@ -10,6 +11,9 @@ from fabric_kernels.facility import Facility
 from fabric_kernels.inputs import Job, OffCompute, Rack
 from fabric_kernels.optics import Optics
 from fabric_kernels.step import Step
+
+_INSTANT = 1e-9  # s: a step is not shorter
+_NOTHING = 1e-3  # W: a cluster that draws less draws nothing
 
 
 class Phases(NamedTuple):
@@ -59,10 +63,10 @@ def by_phase(
     rest = job.gpus * rack.other_power + optics.network_power
     of_it = job.gpus * energy_of_gpu(phases) + rest * step.step_time
     energy = facility.pue * of_it
-    power = energy / step.step_time
+    power = energy / jnp.maximum(step.step_time, _INSTANT)
     return Energy(
         energy_per_step=energy,
-        tokens_per_joule=step.tokens_per_second / power,
+        tokens_per_joule=step.tokens_per_second / jnp.maximum(power, _NOTHING),
         mean_facility_power=power,
         energy_without_fans=energy * (facility.tue / facility.pue),
         power_swing=power_swing(job.gpus, cooling.mean_gpu_power, off_compute.communication_power),
@@ -71,7 +75,8 @@ def by_phase(
 
 def energy_of_gpu(phases: Phases) -> Array:
     """Mean energy (J) of one GPU in a step."""
-    waiting = phases.slowest - phases.mean + phases.bubble
+    # the slowest of few GPUs may be drawn faster than their mean: then none waits
+    waiting = jnp.maximum(phases.slowest - phases.mean, 0.0) + phases.bubble
     exchanging = phases.communication_power * phases.exposed
     return phases.compute_energy + phases.wait_power * waiting + exchanging
 

@@ -17,6 +17,7 @@ from fabric_kernels.inputs.congestion import (
 )
 from fabric_kernels.inputs.job import Experts, Job, Overlap, Transformer
 from fabric_kernels.inputs.library import Calibration, CollectiveLibrary
+from fabric_kernels.inputs.loss import BitErrors, LossBursts, MarginalLinks, Transport
 from fabric_kernels.inputs.network import LinkRetry, LossProcess, Retransmission, ScaleOut, ScaleUp
 from fabric_kernels.inputs.noise import HopConditions
 from fabric_kernels.inputs.optics import Transceivers
@@ -27,6 +28,7 @@ from fabric_kernels.inputs.transient import PowerCycle, Pumps, ThermalMass
 
 __all__ = [
     "AirRack",
+    "BitErrors",
     "Calibration",
     "Climate",
     "CollectiveLibrary",
@@ -39,7 +41,9 @@ __all__ = [
     "LinkCredits",
     "LinkRetry",
     "LiquidLoop",
+    "LossBursts",
     "LossProcess",
+    "MarginalLinks",
     "MarkingCurve",
     "OffCompute",
     "Overlap",
@@ -60,6 +64,7 @@ __all__ = [
     "ThermalMass",
     "Transceivers",
     "Transformer",
+    "Transport",
     "TwoPhaseLoop",
     "UpperTiers",
     "WindowReaction",

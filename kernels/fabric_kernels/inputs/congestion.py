@@ -159,10 +159,10 @@ class PauseControl:
     )
     admission_window: Array = quantity(
         "B",
-        "bytes of one flow that a receiver lets come at once",
+        "bytes of one port that a receiver lets come at once",
         bounds=(64, 1e10),
-        default=4e6,
-        source="a few chunks of NCCL, of 512 KiB to some MiB each [A]",
+        default=2e6,
+        source="above rate times round trip at 800G; chunks of NCCL are 0.5 to 4 MiB [A]",
     )
 
 

@@ -44,7 +44,7 @@ class LiquidLoop:
         "degC", "temperature of the coolant that enters the cold plate", bounds=(0, 70)
     )
     coolant_flow: Array = quantity(
-        "m3 s-1", "coolant flow through one GPU's cold plate", bounds=(1e-7, 1e-3)
+        "m3 s-1", "coolant flow through one GPU's cold plate", bounds=(0, 1e-3)
     )
     coolant_heat_capacity: Array = quantity(
         "J m-3 K-1",

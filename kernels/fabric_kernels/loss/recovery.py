@@ -55,7 +55,7 @@ def recovered(
     def law(traffic: Traffic, drawn: Uniforms) -> Array:
         lost, timed_out = drawn
         luck = Drawn(lost, timed_out, exchanges.chain)
-        return exchange_stall([traffic], scheme, flow, errors, bursts, transport.channels, luck)
+        return exchange_stall((traffic,), scheme, flow, errors, bursts, transport.channels, luck)
 
     return stalled(
         law, exchanges.collective, exchanges.expert, exchanges.pipeline, exchanges.uniforms

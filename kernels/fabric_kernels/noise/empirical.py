@@ -51,11 +51,11 @@ class EmpiricalNoise(HopNoise):
         return made
 
     def quantile(self, level: Level) -> Array:
-        """Piecewise linear in the hazard: the sum of the rises."""
-        total, before = self.measured_noise_least + jnp.zeros_like(level.hazard), 0.0
-        for start, _, slope in self._pieces():
-            total = total + (slope - before) * jnp.maximum(level.hazard - start, 0.0)
-            before = slope
+        """Piecewise linear in the hazard."""
+        total = self.measured_noise_least + jnp.zeros_like(level.hazard)
+        for start, low, slope in self._pieces():
+            here = low + slope * (level.hazard - start)
+            total = jnp.where(level.hazard > start, here, total)
         return total
 
     def exponent(self, value: Array) -> Array:

@@ -1,11 +1,14 @@
 """The network's power, port by port."""
 
+import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.cooling import Cooling
 from fabric_kernels.inputs import Job, Rack, ScaleOut, Transceivers
 from fabric_kernels.optics import Optics
 from fabric_kernels.path import Path
+
+_NOTHING = 1e-3  # W: a cluster that draws less draws nothing
 
 
 def ports(
@@ -38,11 +41,18 @@ def ports(
         transceivers.reference_adapter_optics_power,
     )
     compute = job.gpus * (cooling.mean_gpu_power + rack.other_power)
+    total = jnp.maximum(network + compute, _NOTHING)
     return Optics(
         network_power=network,
-        network_power_share=network / (network + compute),
-        network_power_saving=compared - network,
-        gpus_at_same_power=job.gpus * ((compute + compared) / (compute + network)),
+        network_power_share=network / total,
+        # not a difference of totals, which cancels
+        network_power_saving=network_power(
+            of_switches,
+            transceivers.reference_port_power - transceivers.switch_port_power,
+            job.gpus,
+            transceivers.reference_adapter_optics_power - transceivers.adapter_optics_power,
+        ),
+        gpus_at_same_power=job.gpus * ((compute + compared) / total),
         network_rack_units=of_switches / transceivers.switch_ports_per_rack_unit,
     )
 

@@ -117,15 +117,19 @@ def time_to_with_leakage(
         power = power_with_leakage(chip, leakage, clock)
         return power, square * leakage * chip.leakage_coefficient
 
+    # a start beyond the target, however hot, is there at once
+    state = State(jnp.minimum(state.die, target), jnp.minimum(state.plate, target))
     # at constant power it takes longer
     longest = time_to(nodes, state, drawn(state.die)[0], target, horizon)
+    # the length of a step is no part of the answer, so it takes no part in derivatives
+    longest = jax.lax.stop_gradient(longest)
     step = longest / _STEPS
 
     def advance(_: int, at: tuple[State, Array]) -> tuple[State, Array]:
         before, time = at
         power, slope = drawn(before.die)
         later = after(nodes, before, power, step, slope)
-        rise = jnp.maximum(later.die - before.die, 1e-30)
+        rise = jnp.maximum(later.die - before.die, 1e-6)
         part = jnp.clip((target - before.die) / rise, 0.0, 1.0)
         reached = before.die >= target
         later = State(*(jnp.minimum(new, 1e4) for new in later))
@@ -142,6 +146,7 @@ class Cycle(NamedTuple):
     mean: Array
     coldest: Array  # at the end of the low power
     hottest: Array  # at the end of the high power
+    swing: Array  # hottest less coldest, K
 
 
 def duty_cycle(
@@ -156,13 +161,15 @@ def duty_cycle(
     matrix = a, b, _, _ = _matrix(nodes, 0.0)
     slow, fast = _eigenvalues(matrix)
     gap = State(*(h - c for h, c in zip(steady(nodes, high), steady(nodes, low), strict=True)))
-    coldest, hottest = steady(nodes, low).die, steady(nodes, high).die
+    coldest = steady(nodes, low).die
+    swing = jnp.zeros_like(coldest)
     for rate, other in ((slow, fast), (fast, slow)):
         mode = ((a - other) * gap.die + b * gap.plate) / (rate - other)
         on, off = rate * period * high_share, rate * period * (1.0 - high_share)
         whole = jnp.expm1(on + off)
         whole = jnp.where(whole == 0.0, -1e-30, whole)
         coldest = coldest + mode * jnp.exp(off) * jnp.expm1(on) / whole
-        hottest = hottest - mode * jnp.exp(on) * jnp.expm1(off) / whole
+        # not a difference of both, which cancels
+        swing = swing - mode * (jnp.expm1(on) * jnp.expm1(off) / whole)
     mean = steady(nodes, high_share * high + (1.0 - high_share) * low).die
-    return Cycle(mean, coldest, hottest)
+    return Cycle(mean, coldest, coldest + swing, swing)

@@ -75,7 +75,7 @@ def two_node(
             rack.liquid_heat_share * power.rack_power,
         ),
         cycle_mean_temperature=temperatures.mean,
-        cycle_temperature_swing=jnp.abs(temperatures.hottest - temperatures.coldest),
+        cycle_temperature_swing=jnp.abs(temperatures.swing),
     )
 
 

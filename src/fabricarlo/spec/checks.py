@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from fabric_kernels.catalogue import DIMENSIONS, PERSISTENT
 from fabric_kernels.quantity import Quantity
 from fabricarlo.sweep import Axis, Draw, Settings, Sweep
 from fabricarlo.written.document import Document
 from fabricarlo.written.values import outside
 
 MOST_DRAWS = 40
+MOST_TAILS = 4
 MOST_DRAWS_OF_A_DESIGN = 20
 
 
@@ -19,8 +21,7 @@ def check(document: Document, sweep: Sweep, known: dict[str, Quantity]) -> None:
     _overrides_without_effect(document, sweep)
     _number_of_draws(document, sweep)
     _relative_draws_in_bounds(document, sweep, known)
-    if sweep.steps > 1:
-        document.refuse(("steps",), f"{sweep.steps} is not available yet; write 1.")
+    _tails(document, sweep)
     if sweep.samples < sweep.replicates:
         document.refuse(
             ("samples",), f"{sweep.samples} is below replicates ({sweep.replicates}); raise it."
@@ -101,6 +102,44 @@ def _number_of_draws(document: Document, sweep: Sweep) -> None:
             f"{len(sweep.draws)} draws and {inside} laws inside presets; at most {most} are "
             f"allowed{why}: set the least important.",
         )
+
+
+def _tails(document: Document, sweep: Sweep) -> None:
+    """A tail needs its weights, and a uniform that one sample has to itself."""
+    if not sweep.tails:
+        return
+    if not sweep.keep.samples or sweep.keep.every > 1 or sweep.keep.mantissa_bits:
+        document.refuse(
+            ("tail",),
+            "needs every sample with its weight, as computed; write `keep: {samples: true}`, "
+            "without `every` and `mantissa_bits`.",
+        )
+    if sweep.design:
+        document.refuse(("tail",), "and `design: sensitivity` do not go together; remove one.")
+    if any(axis.name == "weight" for axis in sweep.axes):
+        document.refuse(
+            ("axes", "weight"),
+            "has the name of what `tail` adds to the samples; call it otherwise.",
+        )
+    if len(sweep.tails) > MOST_TAILS:
+        document.refuse(
+            ("tail",),
+            f"has {len(sweep.tails)} tails; at most {MOST_TAILS} are allowed, because every one "
+            "more spreads the weights.",
+        )
+    for k, tail in enumerate(sweep.tails):
+        leader = next((c.quantities[0] for c in sweep.copulas if tail.stream in c.quantities), None)
+        if leader not in (None, tail.stream):
+            document.refuse(
+                ("tail", k, "stream"),
+                f"{tail.stream} follows {leader} in a copula, so that its own uniform is no "
+                f"quantile; name {leader}, which leads.",
+            )
+        if sweep.steps > 1 and tail.stream in DIMENSIONS and tail.stream not in PERSISTENT:
+            document.refuse(
+                ("tail", k, "stream"),
+                f"{tail.stream} is drawn anew in each of {sweep.steps} steps; write `steps: 1`.",
+            )
 
 
 def _underneath(sweep: Sweep, declared: Quantity) -> list[float]:

@@ -12,13 +12,14 @@ from fabricarlo.errors import SpecError
 from fabricarlo.spec import checks
 from fabricarlo.spec.axes import axes
 from fabricarlo.spec.copulas import copulas
-from fabricarlo.spec.structure import CopulaBlock, KeepBlock, Spec
+from fabricarlo.spec.structure import CopulaBlock, KeepBlock, Spec, TailBlock
+from fabricarlo.spec.tails import tails
 from fabricarlo.sweep import Keep, Settings, Sweep
 from fabricarlo.written import names
 from fabricarlo.written.document import Document, Key, override, read
 from fabricarlo.written.settings import SEE, chosen, draws, merged, settings
 
-_BLOCKS = {"keep": KeepBlock, "copula": CopulaBlock}
+_BLOCKS = {"keep": KeepBlock, "copula": CopulaBlock, "tail": TailBlock}
 
 
 def load_spec(path_or_text: str | Path, overrides: Sequence[str] = ()) -> Sweep:
@@ -91,6 +92,8 @@ def _reason(found: dict[str, Any]) -> str:
             return f"{shown} is below {context['ge']}"
         case "less_than_equal":
             return f"{shown} is above {context['le']}"
+        case "greater_than":
+            return f"{shown} is not above {context['gt']}"
         case "less_than":
             return f"{shown} is not below {context['lt']}"
         case "string_pattern_mismatch":
@@ -145,6 +148,7 @@ def _sweep(document: Document, spec: Spec, known: dict[str, Quantity], text: str
         ),
         design=spec.design,
         steps=spec.steps,
+        tails=tails(document, spec.tail, spec.draws),
         keep=_keep(spec.keep),
         description=spec.description,
         text=text,

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from fabricarlo.laws import Law
-from fabricarlo.sweep import Axis, Draw, Settings, Sweep
+from fabricarlo.sweep import Axis, Draw, Settings, Sweep, Tail
 
 
 def resolved(sweep: Sweep) -> dict[str, Any]:
@@ -30,6 +30,7 @@ def resolved(sweep: Sweep) -> dict[str, Any]:
         ],
         "independent": sorted(sweep.independent),
         "outputs": list(sweep.outputs),
+        **({"tails": [_tail(tail) for tail in sweep.tails]} if sweep.tails else {}),
         "keep": {
             "samples": sweep.keep.samples,
             "every": sweep.keep.every,
@@ -45,6 +46,15 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "values": dict(sorted(settings.values.items())),
         "draws": [_draw(draw) for draw in settings.draws.values()],
         "choices": dict(sorted(settings.choices.items())),
+    }
+
+
+def _tail(tail: Tail) -> dict[str, Any]:
+    return {
+        "stream": tail.stream,
+        "probability": tail.probability,
+        "upper": tail.upper,
+        "share": tail.share,
     }
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic import WithJsonSchema as Shown
 
 MOST_SAMPLES = 2**52
+MOST_STEPS = 10_000  # a lane holds the largest hundredth of them
 
 
 def _real(value: Any) -> Any:
@@ -94,6 +95,21 @@ class CopulaBlock(Block):
     )
 
 
+class TailBlock(Block):
+    """The tail of one random quantity, drawn more often than it occurs and weighed back."""
+
+    stream: Text = Field(description="a quantity of `draws`, or a stage's slot")
+    beyond: Real | None = Field(
+        None, description="the tail is above this quantile, e.g. 0.999", gt=0, lt=1
+    )
+    below: Real | None = Field(
+        None, description="the tail is below this quantile, e.g. 0.001", gt=0, lt=1
+    )
+    share: Real = Field(
+        0.5, description="share of the points that is laid into the tail", gt=0, le=0.95
+    )
+
+
 class Spec(Block):
     """A Monte Carlo sweep over designs of an AI cluster."""
 
@@ -113,7 +129,10 @@ class Spec(Block):
     copula: list[CopulaBlock] = Field([], description="correlations of draws")
     independent: Names = Field([], description="axes whose cells have draws of their own")
     design: Literal["sensitivity"] | None = Field(None, description="adds Saltelli's matrices")
-    steps: Whole = Field(1, description="synchronous steps per sample", ge=1)
+    steps: Whole = Field(
+        1, description="synchronous steps per sample, up to 10000", ge=1, le=MOST_STEPS
+    )
+    tail: list[TailBlock] = Field([], description="rare ends of draws or slots to draw often")
     outputs: Names = Field(description="quantities that the dataset holds")
     keep: KeepBlock = Field(
         default_factory=lambda: KeepBlock.model_validate({}), description="what the store keeps"

@@ -132,12 +132,14 @@ def _moment(
 
 def _case(scheme: str, values: Mapping[str, str]) -> Case:
     plain = scheme.removesuffix("_gilbert_elliott")
-    sizes = [int(float(values[k])) for k in ("M", "R", "W", "T0")]
+    packets, feedback, window, timeout = (int(float(values[k])) for k in ("M", "R", "W", "T0"))
     if plain == scheme:
         rate = float(values["p"])
-        return Case(plain, *sizes, (rate, rate, 0.0, 0.0))
-    good, bad, worsens, improves = (float(values[k]) for k in ("pg", "pb", "a", "b"))
-    return Case(plain, *sizes, (good, bad, worsens, improves))
+        channel = (rate, rate, 0.0, 0.0)
+    else:
+        good, bad, worsens, improves = (float(values[k]) for k in ("pg", "pb", "a", "b"))
+        channel = (good, bad, worsens, improves)
+    return Case(plain, packets, feedback, window, timeout, channel)
 
 
 @functools.cache

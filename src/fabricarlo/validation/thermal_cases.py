@@ -7,6 +7,7 @@ from typing import Any
 import jax
 
 from fabricarlo.validation import thermal_building as building
+from fabricarlo.validation import thermal_changes as changes
 from fabricarlo.validation import thermal_points as points
 from fabricarlo.validation.report import Criterion, Report, Row, Table
 from fabricarlo.validation.table import named
@@ -51,15 +52,15 @@ _CASES: dict[str, tuple[Callable[..., points.Found], set[str]]] = {
     "gpu_power": (points.gpu_power, _LAW | {"D_W", "L0_W", "P0_W", "T_C", "phi"}),
     "diurnal": (points.diurnal, _LAW | {"R_ji_K_per_W", "T_in_hi", "T_in_lo"}),
     "pump_loss_two_node": (
-        points.pump_loss_two_node,
+        changes.pump_loss_two_node,
         _LAW | {"C1_J_K", "C2_J_K", "G_par", "P_W", "R12", "R_ji", "T_in_C", "phi"},
     ),
     "duty_cycle_two_node": (
-        points.duty_cycle_two_node,
+        changes.duty_cycle_two_node,
         {"C1_J_K", "C2_J_K", "P_hi", "P_lo", "R12", "R_ji", "T_in_C", "duty", "period_s"},
     ),
     "slowest_of_N": (
-        points.slowest_of_n,
+        changes.slowest_of_n,
         _LAW | set(points.SPREADS) | set(points.PLATE) | {"T_in", "V", "air", "R_ji_K_per_W"},
     ),
     "rack_flow": (building.rack_flow, {"Q_kW", "cp", "dT_K", "rho"}),

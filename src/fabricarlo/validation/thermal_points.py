@@ -1,40 +1,28 @@
 """Worked cases of one GPU: its operating point, its transients, the slowest of many."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
-from jax.scipy.special import log_ndtr, ndtri
 
 from fabric_kernels.cooling import LIMITS
-from fabric_kernels.cooling.air import air, heatsink
+from fabric_kernels.cooling.air import heatsink
 from fabric_kernels.cooling.answer import governed
 from fabric_kernels.cooling.chip import Limits, Medium, Memory, fold_temperature
 from fabric_kernels.cooling.deviation import Sensitivity
-from fabric_kernels.cooling.single_phase import cold_plate, single_phase
+from fabric_kernels.cooling.single_phase import cold_plate
 from fabric_kernels.cooling.slowest import Part
 from fabric_kernels.cooling.two_phase import dry_out_power, exit_quality, refrigerant_flow
 from fabric_kernels.inputs import (
     AirRack,
     Gpu,
-    Job,
     LiquidLoop,
-    Population,
     Rack,
     TwoPhaseLoop,
 )
 from fabric_kernels.inputs.power_law import Chip, chip_of, power
 from fabric_kernels.quantity import quantities
-from fabric_kernels.transient.network import (
-    Nodes,
-    duty_cycle,
-    steady,
-    time_to,
-    time_to_with_leakage,
-)
-from fabric_kernels.uniform import Uniform
 
 Given = Mapping[str, Any]
 Found = dict[str, float | str | None]
@@ -43,7 +31,7 @@ LITRE_PER_MINUTE = 1e-3 / 60
 PG25 = 1007.2 * 3980.6
 HORIZON = 3600.0
 
-_NO_MEMORY = Memory(*(jnp.asarray(x) for x in (1e6, 0.0, 1.0)))
+NO_MEMORY = Memory(*(jnp.asarray(x) for x in (1e6, 0.0, 1.0)))
 
 
 def record(kind: type, given: Mapping[str, float]) -> Any:
@@ -127,7 +115,8 @@ def _limits(gpu: Gpu) -> Limits:
 _governed = jax.jit(governed)
 
 
-def _point(part: Part, medium: Medium, dry_out: float = 1e9) -> Found:
+def solved_point(part: Part, medium: Medium, dry_out: float = 1e9) -> Found:
+    """Operating point of a part in the names of the tables."""
     zero = jnp.asarray(0.0)
     sensitivity = Sensitivity(zero, zero, zero, jnp.asarray(dry_out))
     at = _governed(part, medium, sensitivity)
@@ -146,16 +135,16 @@ def _point(part: Part, medium: Medium, dry_out: float = 1e9) -> Found:
 def gpu_fixed_point(given: Given) -> Found:
     """A GPU on a cold plate or over a fixed resistance."""
     gpu = gpu_of(given)
-    part = Part(chip_of(gpu), _limits(gpu), _NO_MEMORY)
+    part = Part(chip_of(gpu), _limits(gpu), NO_MEMORY)
     if "V_lpm" not in given:
         fixed = Medium(*(jnp.asarray(float(given[k])) for k in ("T_in_C", "R_ji_K_per_W")))
-        return _point(part, fixed)
+        return solved_point(part, fixed)
     loop = record(LiquidLoop, named(given, PLATE))
     medium, _ = cold_plate(loop, 0.0, 0.0)
     capacity = loop.coolant_heat_capacity * loop.coolant_flow
     solid = loop.package_resistance + loop.interface_resistance
     upstream = loop.upstream_plates / capacity
-    found = _point(part, medium)
+    found = solved_point(part, medium)
     found["C_W_per_K"] = float(capacity)
     found["eps"] = float(1.0 / ((medium.resistance - solid - upstream) * capacity))
     if isinstance(drawn := found["P_W"], float):
@@ -169,7 +158,7 @@ def gpu_fixed_point_raw(given: Given) -> Found:
     chip = _chip_in_watts(given)
     limits = Limits(*(jnp.asarray(float(given[k])) for k in ("P_cap_W", "T_lim_C", "T_shut_C")))
     medium = Medium(*(jnp.asarray(float(given[k])) for k in ("T_in_C", "R_ji_K_per_W")))
-    return _point(Part(chip, limits, _NO_MEMORY), medium)
+    return solved_point(Part(chip, limits, NO_MEMORY), medium)
 
 
 def _chip_in_watts(given: Given) -> Chip:
@@ -200,8 +189,8 @@ def gpu_two_phase(given: Given) -> Found:
     loop = record(LiquidLoop, named(given, PLATE))
     resistance = loop.package_resistance + loop.interface_resistance + boiling.boiling_resistance
     dry = float(dry_out_power(gpu, boiling, 0.0))
-    part = Part(chip_of(gpu), _limits(gpu), _NO_MEMORY)
-    found = _point(part, Medium(jnp.asarray(float(given["T_sat_C"])), resistance), dry)
+    part = Part(chip_of(gpu), _limits(gpu), NO_MEMORY)
+    found = solved_point(part, Medium(jnp.asarray(float(given["T_sat_C"])), resistance), dry)
     found |= {"P_dry_W": dry, "R_js": float(resistance)}
     if isinstance(drawn := found["P_W"], float):
         found["x_out"] = float(exit_quality(flow, jnp.asarray(drawn), boiling))
@@ -215,7 +204,7 @@ def gpu_hbm_limit(given: Given) -> Found:
     limit, own = float(given["T_hbm_lim_C"]), float(given["R_hh"]) * float(given["P_hbm_W"])
     cross = float(given["R_hg"])
     memory = Memory(*(jnp.asarray(x) for x in (limit, own, cross)))
-    found = _point(Part(chip_of(gpu), _limits(gpu), memory), medium)
+    found = solved_point(Part(chip_of(gpu), _limits(gpu), memory), medium)
     return found | {"P_hbm_lim_W": (limit - float(medium.temperature) - own) / cross}
 
 
@@ -226,7 +215,7 @@ def air_rack(given: Given) -> Found:
     cooled = record(AirRack, named(given, AIR))
     rack = record(Rack, {"gpus_per_rack": count, "other_power": other})
     medium, _ = heatsink(cooled, rack, 0.0, 0.0)
-    found = _point(Part(chip_of(gpu), _limits(gpu), _NO_MEMORY), medium)
+    found = solved_point(Part(chip_of(gpu), _limits(gpu), NO_MEMORY), medium)
     found |= {"R_eff": float(medium.resistance), "T_base_C": float(medium.temperature)}
     if isinstance(drawn := found["P_W"], float):
         capacity = float(cooled.air_heat_capacity * cooled.rack_airflow) / count
@@ -250,89 +239,3 @@ def diurnal(given: Given) -> Found:
     assert isinstance(low, float)
     assert isinstance(high, float)
     return {"phi_lo": low, "phi_hi": high, "throughput_change": high / low - 1.0}
-
-
-def _nodes(given: Given, conductance: float) -> Nodes:
-    values = (given["C1_J_K"], given["C2_J_K"], given["R12"], conductance, given["T_in_C"])
-    return Nodes(*(jnp.asarray(float(x)) for x in values))
-
-
-_constant = jax.jit(time_to)
-_leaking = jax.jit(time_to_with_leakage)
-
-
-def pump_loss_two_node(given: Given, asked: tuple[str, ...]) -> Found:
-    """Heating after lost flow, at constant power or with leakage at a held clock."""
-    flowing = _nodes(given, 1.0 / (float(given["R_ji"]) - float(given["R12"])))
-    lost = _nodes(given, float(given["G_par"]))
-    targets = {key: float(key.split("_")[2]) for key in asked if key.startswith("t_to_")}
-    horizon = jnp.asarray(HORIZON)
-    if "P_W" in given:
-        drawn = jnp.asarray(float(given["P_W"]))
-        start = steady(flowing, drawn)
-        times = {k: _constant(lost, start, drawn, jnp.asarray(t), horizon)
-                 for k, t in targets.items()}  # fmt: skip
-    else:
-        gpu = gpu_of(given)
-        medium = Medium(flowing.medium, jnp.asarray(float(given["R_ji"])))
-        clock = jnp.asarray(float(given["phi"]))
-        held = chip_of(gpu)._replace(minimum_clock=clock)
-        # at its lowest clock with limits out of reach: the balance at the held clock
-        free = Limits(*(jnp.asarray(x) for x in (0.0, -100.0, 1e4)))
-        point = _point(Part(held, free, _NO_MEMORY), medium)
-        start = steady(flowing, jnp.asarray(point["P_W"]))
-        times = {k: _leaking(held, clock, lost, start, jnp.asarray(t), horizon)
-                 for k, t in targets.items()}  # fmt: skip
-    found: Found = {key: float(time) for key, time in times.items()}
-    return found | {"T1_0": float(start.die), "T2_0": float(start.plate)}
-
-
-def duty_cycle_two_node(given: Given) -> Found:
-    """Periodic steady state of a power that switches."""
-    nodes = _nodes(given, 1.0 / (float(given["R_ji"]) - float(given["R12"])))
-    powers = tuple(jnp.asarray(float(given[k])) for k in ("P_hi", "P_lo"))
-    period, share = (jnp.asarray(float(given[k])) for k in ("period_s", "duty"))
-    cycle = duty_cycle(nodes, (powers[0], powers[1]), period, share)
-    return {
-        "T_mean_C": float(cycle.mean),
-        "T_min_C": float(cycle.coldest),
-        "T_max_C": float(cycle.hottest),
-    }
-
-
-_slowest_on_plate: Callable[..., Any] = jax.jit(single_phase)
-_slowest_in_air: Callable[..., Any] = jax.jit(air)
-
-
-def _expected_uniform(count: Array) -> Uniform:
-    """The uniform at the usual approximation of the mean of the largest of N normal scores."""
-    score = ndtri((count - jnp.pi / 8) / (count - jnp.pi / 4 + 1.0))
-    log_uniform = count * log_ndtr(score)
-    upper = log_uniform > -jnp.log(2.0)
-    return Uniform(upper, jnp.where(upper, -jnp.expm1(log_uniform), jnp.exp(log_uniform)))
-
-
-def slowest_of_n(given: Given, asked: tuple[str, ...]) -> Found:
-    """Clock of the slowest of N at the mean of the largest normal score."""
-    gpu = gpu_of(given)
-    population = record(Population, named(given, SPREADS))
-    plate = {"T_in": "coolant_supply_temperature", "V": "coolant_flow"} | PLATE
-    found: Found = {}
-    for key in asked:
-        count = jnp.asarray(float(key.removeprefix("phi_N")))
-        job, uniform = record(Job, {"gpus": float(count)}), _expected_uniform(count)
-        if given.get("air"):
-            sink = {
-                "air_supply_temperature": float(given["T_in"]),
-                "heatsink_resistance": float(given.get("R_ji_K_per_W", 0.058)),
-                "preheat_share": 0.0,
-            }
-            rack = record(Rack, {"gpus_per_rack": 32.0, "other_power": 0.0})
-            cooling = _slowest_in_air(
-                job, gpu, record(AirRack, sink), rack, population, uniform, uniform
-            )
-        else:
-            loop = record(LiquidLoop, named(given, plate))
-            cooling = _slowest_on_plate(job, gpu, loop, population, uniform, uniform)
-        found[key] = float(cooling.slowest_clock_fraction)
-    return found

@@ -90,7 +90,8 @@ def _surrogate() -> Callable[..., Array]:
 def surrogate_times(patterns: list[Pattern], law: Named) -> NDArray[np.float64]:
     """The sum of the patterns' quantiles in the middles of equal parts of (0, 1)."""
     level = lanes(-np.log((np.arange(POINTS) + 0.5) / POINTS))
-    return sum(np.asarray(_surrogate()(p, law_of(law), level), float)[0] for p in patterns)
+    parts = [np.asarray(_surrogate()(p, law_of(law), level), float)[0] for p in patterns]
+    return np.sum(parts, axis=0)
 
 
 @cache

@@ -150,7 +150,8 @@ def ring_finish(ring: Ring, hops: Hops, like: Array) -> Array:
 
         def step(k: Array, done: Array) -> Array:
             wrapped = jnp.take_along_axis(done, jnp.minimum(last, size - 1), axis=0)
-            before = jnp.concatenate([wrapped, done[:-1]], axis=0)
+            # apart, or the noise is drawn element by element inside the concatenation
+            before = jax.lax.optimization_barrier(jnp.concatenate([wrapped, done[:-1]], axis=0))
             hop = hops.of(size, k.astype(jnp.uint32), like)
             # ranks beyond the last only follow, and after the last step nothing costs anything
             cost = jnp.where(k.astype(like.dtype) < steps[None], hop, 0.0)

@@ -1,11 +1,13 @@
 """From stalls anywhere in an exchange to those that its slowest rank waits for."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.lax import stop_gradient
 from jax.scipy.special import erfc
 
 from fabric_kernels.loss.laws.rounds import Rounds, rounds_of, sampled, together
@@ -70,7 +72,7 @@ def stalled(traffics: Sequence[Traffic], stalls_of: StallsOf, channels: Array, l
     return total
 
 
-@jax.jit
+@functools.partial(jax.jit, inline=True)
 def ring_count(load: RingLoad, luck: Luck) -> Array:
     """Stalls that the slowest of `load.copies` rings waits for.
 
@@ -137,10 +139,11 @@ def _rings(
     for ring, share in rings:
         stalls = stalls_of(ring.payload / channels)
         spread = share * ring.parallel / copies
-        found = ring.ranks * ring.steps * ring.repeats * stalls.rate * spread
+        # a count is a step function of its rate: only what a stall costs has a slope
+        found = stop_gradient(ring.ranks * ring.steps * ring.repeats * stalls.rate * spread)
         number, paid = number + found, paid + found * stalls.cost
         turns = turns + ring.steps * ring.repeats / jnp.maximum(ring.ranks - 1, 1.0)
-    load = RingLoad(copies, _largest([r.ranks for r, _ in rings]), turns, number)
+    load = stop_gradient(RingLoad(copies, _largest([r.ranks for r, _ in rings]), turns, number))
     return load, paid / jnp.where(number > 0, number, 1.0)
 
 
@@ -153,8 +156,8 @@ def _rounds(
     for (pattern, _), copy in zip(others, each, strict=True):
         stalls = stalls_of(pattern.payload / channels)
         spread = copy / copies
-        rounds = _pattern_rounds(pattern, stalls.rate)
-        rounds = Rounds(*(spread * value for value in rounds))
+        rounds = stop_gradient(_pattern_rounds(pattern, stalls.rate))
+        rounds = Rounds(*(stop_gradient(spread) * value for value in rounds))
         parts.append(rounds)
         paid = paid + rounds.mean * stalls.cost
     rounds = together(parts)

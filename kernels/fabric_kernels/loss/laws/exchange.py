@@ -1,8 +1,10 @@
 """Stall of one exchange: ordinary paths, marginal ones, and both classes of stall."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -34,8 +36,9 @@ def flow_of(
     return Flow(round_trip, payload / rate, payload, timeout, transport.send_window / payload)
 
 
+@functools.partial(jax.jit, static_argnames=("scheme",), inline=True)
 def exchange_stall(
-    traffics: Sequence[Traffic],
+    traffics: tuple[Traffic, ...],
     scheme: Scheme,
     flow: Flow,
     errors: Errors,

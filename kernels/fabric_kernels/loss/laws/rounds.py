@@ -1,5 +1,6 @@
 """Stalls of rounds that wait for the slowest of their messages."""
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -33,7 +34,7 @@ def rounds_of(messages: Array, rate: Array, number: Array) -> Rounds:
     return Rounds(number * mean, number * variance, number * messages * rate)
 
 
-@jax.jit
+@functools.partial(jax.jit, inline=True)
 def largest_poisson_moments(rate: Array, number: Array) -> tuple[Array, Array]:
     """Mean and variance of the largest of `number` independent Poisson counts.
 
@@ -80,11 +81,13 @@ def _summed(rate: Array, number: Array) -> tuple[Array, Array]:
 
 def together(parts: list[Rounds]) -> Rounds:
     """Rounds one after another."""
-    mean, variance, events = (sum(column[1:], column[0]) for column in zip(*parts, strict=True))
-    return Rounds(mean, variance, events)
+    total = parts[0]
+    for part in parts[1:]:
+        total = Rounds(*(a + b for a, b in zip(total, part, strict=True)))
+    return total
 
 
-@jax.jit
+@functools.partial(jax.jit, inline=True)
 def sampled(rounds: Rounds, copies: Array, u: Uniform) -> Array:
     """Stalls that the slowest of `copies` such sequences waits for, at the level of u.
 

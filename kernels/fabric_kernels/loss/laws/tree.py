@@ -1,5 +1,7 @@
 """Stalls on the longest way from the leaves of a tree to its root."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -12,7 +14,7 @@ _COUNTS = 10
 _LEVELS = 24
 
 
-@jax.jit
+@functools.partial(jax.jit, inline=True)
 def tree_rounds(tree: Tree, rate: Array) -> Rounds:
     """All legs and calls of one tree; `rate` is that of the stalls of one chunk's message.
 

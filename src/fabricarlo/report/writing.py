@@ -1,0 +1,31 @@
+"""Read a store, write its page."""
+
+from pathlib import Path
+
+import xarray as xr
+
+from fabricarlo.analysis import AnalysisError
+from fabricarlo.errors import StoreError
+from fabricarlo.reading import open as open_tree
+from fabricarlo.report.facts import facts_of
+from fabricarlo.report.images import write_images
+from fabricarlo.report.page import page
+from fabricarlo.report.tables import tables
+
+
+def write_report(store: str | Path, out: str | Path, *, png: bool = False) -> list[Path]:
+    """Write the page of a store, and its charts beside it if wanted; the paths written.
+
+    Raises StoreError for what is no store, or one whose sweep is not finished.
+    """
+    target = Path(out)
+    if target.is_dir() or not target.parent.is_dir():
+        raise StoreError(f"{out} cannot be written: name a file in a folder that exists.")
+    tree: xr.DataTree = open_tree(store)
+    try:
+        facts = facts_of(tree, str(store))
+    except AnalysisError as error:
+        raise StoreError(f"{store}: {error}") from error
+    made = tables(facts)
+    target.write_text(page(facts, made), encoding="utf-8")
+    return [target, *(write_images(facts, made, target) if png else [])]
