@@ -20,7 +20,11 @@ from fabric_kernels.collective.hierarchical import (
 from fabric_kernels.collective.nccl import nccl
 from fabric_kernels.collective.ring import ring
 from fabric_kernels.collective.seed_document import seed_document, seed_document_as_written
-from fabric_kernels.collective.tree import double_binary_tree, recursive_halving_doubling
+from fabric_kernels.collective.tree import (
+    double_binary_tree,
+    doubling_refusal,
+    recursive_halving_doubling,
+)
 from fabric_kernels.congestion.credits import credits, credits_refusal
 from fabric_kernels.congestion.dcqcn import buffer_refusal, dcqcn, dcqcn_refusal
 from fabric_kernels.congestion.dcqcn_fluid import dcqcn_fluid
@@ -42,6 +46,10 @@ from fabric_kernels.facility.air_handlers import air_handlers
 from fabric_kernels.facility.dry_cooler import chilled_water, dry_cooler
 from fabric_kernels.incast.traffic import traffic
 from fabric_kernels.jitter.barrier import barrier
+from fabric_kernels.jitter.conditioned import conditioned
+from fabric_kernels.jitter.event_level import event_level, event_level_refusal
+from fabric_kernels.jitter.mean import mean
+from fabric_kernels.jitter.surrogate import surrogate
 from fabric_kernels.loss.go_back_n import go_back_n
 from fabric_kernels.loss.go_back_n_single_nak import go_back_n_single_nak
 from fabric_kernels.loss.link_retry import link_retry
@@ -156,7 +164,13 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
         "mixture": mixture,
         "empirical": empirical,
     },
-    "jitter": {"barrier": barrier},
+    "jitter": {
+        "surrogate": surrogate,
+        "barrier": barrier,
+        "mean": mean,
+        "conditioned": conditioned,
+        "event_level": event_level,
+    },
     "errors": {"given": given, "forward_error_correction": forward_error_correction},
     "window": {"sliding": sliding},
     "loss": {
@@ -186,10 +200,12 @@ REFUSALS: dict[Callable[..., Any], Callable[..., str | None]] = {
     mixture_of_experts: mixture_of_experts_refusal,
     no_pipeline: no_pipeline_refusal,
     overlapped: overlapped_refusal,
+    event_level: event_level_refusal,
     nvls: nvls_refusal,
     nvls_tree: nvls_refusal,
     nvls_sharp: nvls_sharp_refusal,
     sharp: switch_refusal,
+    recursive_halving_doubling: doubling_refusal,
     switch_reduced: nvls_refusal,
     fat_tree: fat_tree_refusal,
     rail_optimised: rail_optimised_refusal,
@@ -216,6 +232,8 @@ DIMENSIONS: dict[str, int] = {
     "cooling.slowest": 60,
     "routing.collisions": 59,
     "cooling.bad_part": 48,
+    "jitter.slow_rank": 47,
+    "jitter.common_pause": 46,
     "jitter.expert.slowest": 58,
     "jitter.pipeline.slowest": 57,
     "loss.expert.lost": 56,

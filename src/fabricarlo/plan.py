@@ -1,20 +1,19 @@
 """From a sweep to its grid, variants, streams and numbers: what is known before a device runs."""
 
 import hashlib
-import inspect
 import json
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from fabric_kernels.catalogue import DIMENSIONS, REFUSALS
+from fabric_kernels.catalogue import DIMENSIONS
 from fabric_kernels.model import Model, ModelError, Slot
-from fabric_kernels.quantity import Quantity, quantities
+from fabric_kernels.quantity import Quantity
 from fabricarlo.derived import WEIGHT, WEIGHT_DECLARED, results
 from fabricarlo.errors import SpecError
 from fabricarlo.layout import BLOCK, Layout
-from fabricarlo.refusals import asked, wrong_names
+from fabricarlo.refusals import Condition, asked, conditions, wrong_names
 from fabricarlo.sampling.addresses import RULE
 from fabricarlo.spec import resolved
 from fabricarlo.spec.tails import idle_tails
@@ -53,6 +52,7 @@ class Plan:
         self._variants: dict[tuple, Variant] = {}
         self._asked: dict[tuple, str | None] = {}
         self._settings = lru_cache(maxsize=4096)(self._settings_at)
+        self._conditions = lru_cache(maxsize=None)(self._conditions_of)
         self.cell = lru_cache(maxsize=4096)(self._cell_at)
         self._refuse()
 
@@ -85,8 +85,7 @@ class Plan:
         for variable in variant.variables:
             drawn = self._laws_on(variable.quantity, settings)
             laws |= {(variable.quantity, k): d.law for k, (_, d) in enumerate(drawn)}
-        defaults = {n: q.default for n, q in declared().items() if q.default is not None}
-        return Cell(settings, labels, defaults | settings.values, laws)
+        return Cell(settings, labels, self._defaults | settings.values, laws)
 
     # ---- what is random
 
@@ -243,28 +242,32 @@ class Plan:
     def _refuse(self) -> None:
         """Ask every stage that has conditions on constants; all refusals at once."""
         found = dict.fromkeys((*wrong_names(self.sweep), *idle_tails(self.sweep, self.streams)))
-        for cell in range(min(self.layout.cell_count, 100_000)):
+        asks = any(self._conditions(v) for v in self.variants)
+        for cell in range(min(self.layout.cell_count, 100_000) if asks else 0):
             found |= dict.fromkeys(self.refusals(cell))
         if found:
             raise SpecError([f"{self.sweep.path or 'spec'}: {text}" for text in found])
 
     def refusals(self, cell: int) -> list[str]:
         """Why this cell cannot be, as its stages say."""
-        variant, at = self.variant(cell), self.cell(cell)
-        texts = []
-        for stage in variant.model.traced(variant.outputs, variant.replaced):
-            if (refusal := REFUSALS.get(stage.function)) is None:
-                continue
-            records = inspect.get_annotations(refusal, eval_str=True)
-            records.pop("return")
-            names = [n for r in records.values() for n in quantities(r)]
-            constants = {n: v for n in names if (v := at.numbers.get(n)) is not None}
-            known = {n: v for n, v in constants.items() if n not in self.random}
+        given, texts = self._settings(self.where(cell)).values, []
+        for refusal, names, records in self._conditions(self.variant(cell)):
+            found = ((n, given.get(n, self._defaults.get(n))) for n in names)
+            known = {n: v for n, v in found if v is not None}
             key = (refusal, *known.items())
             if key not in self._asked:
-                self._asked[key] = asked(refusal, known, len(records))
-            texts += [self._asked[key]] if self._asked[key] else []
+                self._asked[key] = asked(refusal, known, records)
+            if (text := self._asked[key]) is not None:
+                texts.append(text)
         return texts
+
+    def _conditions_of(self, variant: Variant) -> list[Condition]:
+        stages = variant.model.traced(variant.outputs, variant.replaced)
+        return conditions([stage.function for stage in stages], self.random)
+
+    @cached_property
+    def _defaults(self) -> dict[str, float]:
+        return {n: q.default for n, q in declared().items() if q.default is not None}
 
     # ---- identity
 

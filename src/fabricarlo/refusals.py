@@ -1,7 +1,11 @@
 """What a plan refuses beside the spec's own rules: names that clash, and what a stage cannot do."""
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any
 
+from fabric_kernels.catalogue import REFUSALS
+from fabric_kernels.quantity import quantities
 from fabricarlo.sweep import Sweep
 
 TAKEN = ("sample", "quantile", "bound", "replicate", "rank", "samples", "histograms", "_run")
@@ -46,7 +50,27 @@ class _Constants:
             raise _Drawn(name) from None
 
 
-def asked(refusal: Callable[..., str | None], known: dict[str, float], records: int) -> str | None:
+Refusal = Callable[..., str | None]
+"""Why an answer cannot be given for some constants, or None where it can."""
+
+
+Condition = tuple[Refusal, list[str], int]
+"""A refusal, the constants that it asks for, and how many records it reads."""
+
+
+def conditions(stages: Iterable[Callable[..., Any]], random: Container[str]) -> list[Condition]:
+    """What these stages may refuse; what is drawn is no constant."""
+    found = []
+    for stage in stages:
+        if (refusal := REFUSALS.get(stage)) is not None:
+            records = inspect.get_annotations(refusal, eval_str=True)
+            records.pop("return")
+            names = (n for r in records.values() for n in quantities(r))
+            found.append((refusal, [n for n in names if n not in random], len(records)))
+    return found
+
+
+def asked(refusal: Refusal, known: dict[str, float], records: int) -> str | None:
     """What a refusal says; nothing where it needs what is drawn: such samples are counted."""
     try:
         return refusal(*[_Constants(known)] * records)

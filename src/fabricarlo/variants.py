@@ -53,7 +53,8 @@ def noise(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Streams that are drawn anew in every step of a sample, and numbers that vary with them.
 
-    Flags are those of the first step. Nothing where a sample has one step. Raises ModelError for a slot that cannot be drawn so often.
+    Flags are those of the first step. Nothing where a sample has one step. Raises ModelError for
+    a slot that cannot be drawn so often.
     """
     if steps == 1:
         return (), ()

@@ -114,12 +114,12 @@ def expected(sampler: str, steps: int, samples: int) -> dict[str, np.ndarray]:
     return found | {n: first[n][0] for n in ("speed", "twice", "state", "scale")}
 
 
-@pytest.mark.parametrize(("sampler", "steps"), [("sobol", 4), ("random", 4)])
+@pytest.mark.parametrize(("sampler", "steps"), [("sobol", 3), ("random", 4)])
 def test_the_steps_are_those_of_the_rule_of_addresses(sampler: str, steps: int):
     """Outputs of the reference are float64: 1e-5 is far above rounding, far below other luck."""
-    plan = toy.plan(toy.sweep(samples=500, sampler=sampler, steps=steps))
+    plan = toy.plan(toy.sweep(samples=200, sampler=sampler, steps=steps))
     assert plan.outputs == (*RESULTS, "speed", "twice", "state")
-    ours, theirs = small.evaluate(plan), expected(sampler, steps, 500)
+    ours, theirs = small.evaluate(plan), expected(sampler, steps, 200)
     for name in RESULTS:
         np.testing.assert_allclose(ours[name][0], theirs[name], rtol=1e-5, atol=1e-6, err_msg=name)
     for name in ("speed", "twice", "state", "scale"):  # what is fixed, and flags of the first step

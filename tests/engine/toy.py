@@ -16,9 +16,11 @@ from fabricarlo.laws import make
 from fabricarlo.plan import Plan
 from fabricarlo.sweep import Draw, Keep, Settings, Sweep
 
-DIMENSIONS = {"toy.part": 63, "toy.wait": 62, "toy.spike": 61}
+DIMENSIONS = {"toy.part": 63, "toy.wait": 62, "toy.spike": 61, "toy.timer": 60}
 PERSISTENT = frozenset({"toy.part"})
 CROWD = 3
+TIMER = 2e-4
+"""Probability of a time-out."""
 
 
 @record
@@ -44,6 +46,13 @@ class Step:
     crowd: float = quantity("1", "sum of many uniforms of a step")
     twice: float = quantity("1", "twice the speed")
     state: float = quantity("1", "whether a step is slow", flags=("fast", "slow"))
+
+
+@record
+class Timer:
+    """What happens rarely."""
+
+    stall: float = quantity("s", "time that a timer costs", bounds=(0.0, float("inf")))
 
 
 def exponential(u: Uniform) -> Array:
@@ -74,19 +83,26 @@ def step(
     )
 
 
+def timer(scale: Scale, timer: Annotated[Uniform, "timer"]) -> Timer:
+    """0, but for TIMER of all samples: there scale times 1 plus an exponential wait."""
+    survival = jnp.where(timer.upper, timer.distance, 1 - timer.distance)
+    beyond = 1 - jnp.log(jnp.minimum(survival / TIMER, 1.0))
+    return Timer(stall=jnp.where(survival < TIMER, scale.scale * beyond, 0.0))
+
+
 OUTPUTS = ("wait", "spike", "crowd", "speed", "twice", "state")
 
 
 def known() -> dict[str, Any]:
     """Every quantity of the toy."""
-    return {n: q for r in (Scale, Part, Step) for n, q in quantities(r).items()}
+    return {n: q for r in (Scale, Part, Step, Timer) for n, q in quantities(r).items()}
 
 
 @pytest.fixture(scope="module")
 def installed():
     """The toy in place of the catalogue, for all tests of a module."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabricarlo.plan.model_of", lambda _choices: Model(part, step))
+        patch.setattr("fabricarlo.plan.model_of", lambda _choices: Model(part, step, timer))
         patch.setattr("fabricarlo.plan.declared", known)
         patch.setattr("fabricarlo.plan.DIMENSIONS", DIMENSIONS)
         patch.setattr("fabricarlo.variants.PERSISTENT", PERSISTENT)

@@ -4,6 +4,7 @@ Bytes, seconds and B/s; every name is that of the quantity. The data exchange is
 rings; groups fill their NVLink domains evenly.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -110,12 +111,20 @@ def _relayed(given: Inputs, size: float, inner: float, domains: float) -> Exchan
     return once
 
 
+def critical_hops(stages: int, microbatches: int, pieces: int) -> int:
+    """Messages that a 1F1B step waits for: what `event_pipeline` counts."""
+    if pieces > 1:
+        return 2 * (stages * pieces - 1)
+    hidden = math.ceil(microbatches / stages)
+    return 2 * (microbatches - hidden + stages - 2 + (microbatches % stages == 1))
+
+
 def pipeline(given: Inputs, buckets: float) -> Exchange:
-    """2 (m (pp - 1)/pp + pp - 2) messages, each in buckets; over NVLink if one domain holds all."""
+    """The messages waited for, each in buckets; over NVLink if one domain holds the whole job."""
     stages = given["pipeline_parallel"]
     if stages == 1:
         return Exchange()
-    hops = 2 * (given["microbatches"] * (stages - 1) / stages + stages - 2)
+    hops = critical_hops(round(stages), round(given["microbatches"]), round(given["interleave"]))
     parts = given["tensor_parallel"] if given["sequence_parallel"] else 1.0
     size = activations(given) / parts / buckets
     if given["gpus"] <= given["nvlink_domain"]:

@@ -1,10 +1,12 @@
 """Flat algorithms that are no ring: a double binary tree, and halving and doubling."""
 
+import math
+
 from fabric_kernels.calls import Network
 from fabric_kernels.calls.tree import chained_tree, doubled
 from fabric_kernels.collective import Collective
 from fabric_kernels.collective.exchange import exchange, fixed
-from fabric_kernels.inputs import Overlap, Reduction, ScaleUp
+from fabric_kernels.inputs import Job, Overlap, Reduction, ScaleUp
 from fabric_kernels.operation import Operation
 from fabric_kernels.path import Path
 from fabric_kernels.workload import Workload
@@ -64,4 +66,18 @@ def recursive_halving_doubling(
         workload,
         overlap,
         network,
+    )
+
+
+def doubling_refusal(job: Job, scale_up: ScaleUp) -> str | None:
+    """Why ranks cannot be paired inside a domain; None where they can."""
+    ranks = float(job.gpus) / (float(job.tensor_parallel) * float(job.pipeline_parallel))
+    room = max(float(scale_up.nvlink_domain) // float(job.tensor_parallel), 1)
+    inside = ranks // math.ceil(ranks / room) if ranks >= 1 else 1
+    if math.log2(max(inside, 1)).is_integer():
+        return None
+    return (
+        f"{inside:.0f} ranks of a group in an NVLink domain: recursive halving and doubling pairs "
+        "them, so a power of two is needed; change nvlink_domain or tensor_parallel, or take "
+        "collective hierarchical_halving_doubling."
     )

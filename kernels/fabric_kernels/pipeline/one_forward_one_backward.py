@@ -1,6 +1,7 @@
 """Stages that alternate one forward and one backward pass."""
 
 import jax.numpy as jnp
+from jax import Array
 
 from fabric_kernels.inputs import Job, Overlap, ScaleUp, Transformer
 from fabric_kernels.inputs.activations import activations
@@ -14,19 +15,18 @@ def one_forward_one_backward(
 ) -> Pipeline:
     """Messages between stages that the step waits for, under the 1F1B schedule.
 
-        hops = 2 (microbatches (pp - 1) / pp + pp - 2)             (0 without a pipeline)
+        hops = 2 (m - ceil(m / pp) + pp - 2 + [m mod pp = 1])      plain, m microbatches
+        hops = 2 (pp v - 1)                                        v = interleave > 1
         message = microbatch_size sequence_length width activation_element_size
         time = hops (message / rate + latency)
 
-    Narayanan et al., SC'21, section 2.2, for the schedule. The count is within 1 of an event
-    simulation for microbatches >= pp, whose other hops hide behind compute. Sequence parallelism
+    Narayanan et al., SC'21, section 2.2, for the schedules. The counts are those of an event
+    simulation with messages that are sent while the next pass computes: the other hops hide.
+    (m (pp - 1) / pp + pp - 2, often quoted, is the first where pp divides m.) Sequence parallelism
     sends a tensor_parallel-th of a message (Korthikanti et al., arXiv:2205.05198). Neighbours
-    stand in different NVLink domains unless the whole job fits one. With interleave the count of
-    hops on the critical path is that of the plain schedule: a lower bound.
+    stand in different NVLink domains unless the whole job fits one.
     """
-    stages = job.pipeline_parallel
-    hops = 2 * (job.microbatches * (stages - 1) / stages + stages - 2)
-    hops = jnp.where(stages > 1, jnp.maximum(hops, 0.0), 0.0)
+    hops = critical_hops(job)
     split = jnp.where(transformer.sequence_parallel > 0.5, job.tensor_parallel, 1.0)
     message = activations(job, transformer) / split / overlap.buckets_pipeline
     messages = hops * overlap.buckets_pipeline
@@ -38,5 +38,17 @@ def one_forward_one_backward(
         pipeline_fabric_transfer_time=across * message / path.gpu_rate,
         pipeline_latency=across * path.hop_latency + inside * scale_up.nvlink_latency,
         pipeline_hops=messages,
-        traffic=(Traffic((line,), job.gpus / stages),),
+        traffic=(Traffic((line,), job.gpus / job.pipeline_parallel),),
     )
+
+
+def critical_hops(job: Job) -> Array:
+    """Messages between stages that a step waits for one after another."""
+    stages, passes = job.pipeline_parallel, job.microbatches
+    # half a microbatch keeps whole quotients whole where a division is not exact
+    rounds = jnp.floor((passes + stages - 0.5) / stages)
+    alone = jnp.where(jnp.abs(passes - 1 - stages * (rounds - 1)) < 0.5, 1.0, 0.0)
+    plain = 2 * (passes - rounds + stages - 2 + alone)
+    interleaved = 2 * (stages * job.interleave - 1)
+    hops = jnp.where(job.interleave > 1.5, interleaved, plain)
+    return jnp.where(stages > 1, jnp.maximum(hops, 0.0), 0.0)

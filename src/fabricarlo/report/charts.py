@@ -48,25 +48,33 @@ def _tips(*fields: tuple[str, str, str]) -> list[Chart]:
     return [{"field": f, "title": title} | kinds[k] for f, k, title in fields]
 
 
+def _level_tips(levels: list[str]) -> list[Chart]:
+    each = ((p.replace(".", "_"), "n", p) for p in levels)
+    return _tips(("cell", "t", "design"), ("mean", "n", "mean"), *each)
+
+
 def ranges(levels: list[str]) -> Chart:
     """A line over the kept quantiles of each cell, thick between the inner ones, a dot: median."""
-    outer, inner = (levels[0], levels[-1]), (levels[1], levels[-2])
-    middle = min(levels, key=lambda p: abs(float(p[1:]) - 50))
-    inner = inner if len(levels) > 3 else outer
-    tips = _tips(("cell", "t", "design"), ("mean", "n", "mean"), *((p, "n", p) for p in levels))
-    x = _field(outer[0], "quantitative", "$VALUE", scale={"zero": False})
+    keys = [p.replace(".", "_") for p in levels]
+    last = len(keys) - 1
+    outer, inner = (0, last), (1, last - 1) if last > 2 else (0, last)
+    middle = min(range(last + 1), key=lambda k: abs(float(levels[k][1:]) - 50))
+    tips = _level_tips(levels)
+    x = _field(keys[outer[0]], "quantitative", "$VALUE", scale={"zero": False})
     layers: list[Chart] = [
         {"mark": {"type": "rule", "color": PALETTE[0], "strokeWidth": 1.5},
-         "encoding": {"x": x, "x2": {"field": outer[1]}, "y": _row(), "tooltip": tips}},
+         "encoding": {"x": x, "x2": {"field": keys[outer[1]]}, "y": _row(), "tooltip": tips}},
         {"mark": {"type": "bar", "color": PALETTE[0], "height": 8},
-         "encoding": {"x": _field(inner[0], "quantitative", "$VALUE"), "x2": {"field": inner[1]},
+         "encoding": {"x": _field(keys[inner[0]], "quantitative", "$VALUE"),
+                      "x2": {"field": keys[inner[1]]},
                       "y": _row(), "tooltip": tips}},
         {"mark": {"type": "point", "filled": True, "fill": "white", "stroke": PALETTE[0],
                   "strokeWidth": 2, "size": 60, "opacity": 1},
-         "encoding": {"x": _field(middle, "quantitative", "$VALUE"), "y": _row(),
+         "encoding": {"x": _field(keys[middle], "quantitative", "$VALUE"), "y": _row(),
                       "tooltip": tips}},
     ]  # fmt: skip
-    note = f"dot: {middle}; bar: {inner[0]} to {inner[1]}; line: {outer[0]} to {outer[1]}"
+    bar, line = (f"{levels[a]} to {levels[b]}" for a, b in (inner, outer))
+    note = f"dot: {levels[middle]}; bar: {bar}; line: {line}"
     return chart(f"range per design ({note})", {"layer": layers}, height={"step": 22})
 
 
@@ -160,7 +168,7 @@ def indices() -> Chart:
 
 def heat(levels: list[str]) -> Chart:
     """A statistic over two axes."""
-    tips = _tips(("cell", "t", "design"), ("mean", "n", "mean"), *((p, "n", p) for p in levels))
+    tips = _level_tips(levels)
     x = _field("$X", "nominal", "$X", sort=None, axis={"labelAngle": 0, "grid": False})
     y = _field("$Y", "nominal", "$Y", sort=None, axis={"grid": False})
     dark = {"test": "datum.rank < 0.5", "value": "white"}

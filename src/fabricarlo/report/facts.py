@@ -95,6 +95,11 @@ class Facts:
         """Probabilities of the kept quantiles."""
         return [float(q) for q in self.results["quantile"].values]
 
+    @property
+    def levels(self) -> list[str]:
+        """Names of the kept quantiles: p99.9."""
+        return [f"p{100 * q:g}" for q in self.quantiles]
+
     def nearest(self, probability: float) -> int:
         """Position of the kept quantile nearest to a probability."""
         return int(np.argmin([abs(q - probability) for q in self.quantiles]))

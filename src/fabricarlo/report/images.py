@@ -8,7 +8,7 @@ from fabricarlo.report.charts import fill
 from fabricarlo.report.facts import MAIN, Facts
 from fabricarlo.report.library import png
 from fabricarlo.report.page import drawn, filters
-from fabricarlo.report.tables import Table
+from fabricarlo.report.tables import Table, key_of
 
 WIDTH = 760
 SOURCES = {
@@ -96,8 +96,8 @@ def _heat(
         return [], choice
     y, x = several[-2:]
     kept = [r for r in rows if all(k in (x, y) or i == 0 for k, i in enumerate(r["at"]))]
-    level = f"p{100 * facts.quantiles[facts.nearest(0.99)]:g}"
-    kept = [r | {"shown": r[level]} for r in kept if r[level] is not None]
+    level = facts.levels[facts.nearest(0.99)]
+    kept = [r | {"shown": r[key_of(level)]} for r in kept if r[key_of(level)] is not None]
     low, high = (f((r["shown"] for r in kept), default=0.0) for f in (min, max))
     for r in kept:
         r["rank"] = (r["shown"] - low) / (high - low) if high > low else 1.0

@@ -1,5 +1,6 @@
 """Vega as one script, and charts as PNG: both from vl-convert, which carries them along."""
 
+import re
 from typing import Any
 
 from fabricarlo.errors import FabricarloError
@@ -32,7 +33,8 @@ def _version(library: Any) -> str:
 def script() -> str:
     """Vega, Vega-Lite and Vega-Embed; sets `window.vegaEmbed`, safe inside a script element."""
     library = _vl_convert()
-    return str(library.javascript_bundle(vl_version=_version(library))).replace("</", "<\\/")
+    text = str(library.javascript_bundle(vl_version=_version(library)))
+    return re.sub("</(script)", r"<\\/\1", text, flags=re.IGNORECASE)
 
 
 def png(chart: dict[str, Any], scale: float = 2.0) -> bytes:

@@ -82,7 +82,7 @@
         .map((a) => `${a.name} ${a.labels[Math.max(0, state.filters[data.axes.indexOf(a)])]}`);
       $("heat-note").textContent = held.length ? `Shown for ${held.join(", ")}.` : "";
       return { rows: kept, x: data.axes[x].name, y: data.axes[y].name,
-        value: `${state.chosen.statistic} of ${unit(state.output)}` };
+        value: `${state.chosen.statistic.replace("_", ".")} of ${unit(state.output)}` };
     },
     shares: () => ({
       rows: rows("shares", (r) => r.flag === state.chosen.flag && inside([])(r)),
@@ -123,7 +123,7 @@
       spec.config.axis.labelFontSize = 9;
       spec.config.legend.columns = 2;
     }
-    await vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true });
+    await vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true, logLevel: 1 });
     place.dataset.done = "1";
   }
 
@@ -152,20 +152,20 @@
     const kept = rows("summary", inside([]));
     const axes = data.axes.map((a) => a.name);
     const heads = [...axes.map((n) => [n, "text"]), ["mean", ""], ["± 95 %", ""],
-      ...data.levels.map((p) => [p, ""]), ["not finite", ""]];
+      ...data.levels.map((p) => [p.name, ""]), ["not finite", ""]];
     fill($("numbers"), heads, kept.slice(0, 400).map((r) => [...axes.map((n) => r[n]), r.mean,
       r.mean_low === null ? null : Number(((r.mean_high - r.mean_low) / 2).toPrecision(2)),
-      ...data.levels.map((p) => r[p]), r.nonfinite]));
+      ...data.levels.map((p) => r[p.key]), r.nonfinite]));
     $("numbers-note").textContent = `${unit(state.output)}: ${data.outputs[state.output].meaning}.`
       + (kept.length > 400 ? ` The first 400 of ${kept.length} designs.` : "");
   }
   function samples() {
     const table = data.tables.samples;
-    if (!table || !$("samples")) return;
+    if (!table || !$("sample-table")) return;
     const cell = cellOf();
     const names = table.columns.slice(3);
     const heads = [["", "text"], ["sample", ""], ...names.map((n) => [n, ""])];
-    fill($("samples"), heads, rows("samples", (r) => r.c === cell)
+    fill($("sample-table"), heads, rows("samples", (r) => r.c === cell)
       .map((r) => [r.which, r.sample, ...names.map((n) => r[n])]));
   }
 

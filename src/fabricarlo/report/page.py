@@ -9,7 +9,7 @@ from fabricarlo.report import charts
 from fabricarlo.report.answer import cautions, sentences
 from fabricarlo.report.facts import MAIN, Facts
 from fabricarlo.report.library import script
-from fabricarlo.report.tables import KEY_QUANTILES, Table
+from fabricarlo.report.tables import KEY_QUANTILES, Table, key_of
 
 MOST_AT_ONCE = 36
 """Designs that are shown until the reader asks for all."""
@@ -148,12 +148,8 @@ def _panels(facts: Facts, tables: dict[str, Table]) -> str:
     return "".join(_section(name, body) for name, body in bodies.items())
 
 
-def _levels(facts: Facts) -> list[str]:
-    return [f"p{100 * q:g}" for q in facts.quantiles]
-
-
 def _ranges_note(facts: Facts) -> str:
-    return html.escape(charts.ranges(_levels(facts))["description"].capitalize() + ".")
+    return html.escape(charts.ranges(facts.levels)["description"].capitalize() + ".")
 
 
 def _parts_panel(tables: dict[str, Table]) -> str:
@@ -195,8 +191,8 @@ def _map_panel(facts: Facts) -> str:
     options = [(str(k), axis) for k, axis in enumerate(facts.axes)] or [("0", "-")]
     several = [str(k) for k, (_, n) in enumerate(facts.shape) if n > 1] or ["0"]
     x, y = several[-1], several[-2] if len(several) > 1 else options[0][0]
-    levels = [(p, p) for p in ("mean", *_levels(facts))]
-    wanted = f"p{100 * facts.quantiles[facts.nearest(0.99)]:g}"
+    levels = [(key_of(p), p) for p in ("mean", *facts.levels)]
+    wanted = key_of(facts.levels[facts.nearest(0.99)])
     controls = _select("across", "choice", "x", options, x)
     controls += _select("down", "choice", "y", options, y)
     controls += _select("statistic", "choice", "statistic", levels, wanted)
@@ -217,7 +213,7 @@ def _samples_panel(tables: dict[str, Table]) -> str:
     if "samples" not in tables:
         return '<p class="note">The store kept no samples, or has too many designs to show any.</p>'
     note = "The first samples, and those with the largest main output; in SI units."
-    table = '<div class="scroll"><table id="samples"></table></div>'
+    table = '<div class="scroll"><table id="sample-table"></table></div>'
     return f'<p class="note">{note}</p>{ONE_CELL}{table}'
 
 
@@ -246,7 +242,7 @@ def _data(facts: Facts, tables: dict[str, Table]) -> dict[str, Any]:
         "axes": [{"name": a, "labels": facts.labels[a]} for a in facts.axes],
         "cells": [list(c) for c in facts.cells],
         "outputs": outputs,
-        "levels": _levels(facts),
+        "levels": [{"name": p, "key": key_of(p)} for p in facts.levels],
         "missing": MISSING,
         "charts": drawn(facts),
         "tables": {name: table.as_json() for name, table in tables.items()},
@@ -255,7 +251,7 @@ def _data(facts: Facts, tables: dict[str, Table]) -> dict[str, Any]:
 
 def drawn(facts: Facts) -> dict[str, charts.Chart]:
     """The chart of every view."""
-    levels = _levels(facts)
+    levels = facts.levels
     names = [n.removeprefix(f"{MAIN}_") for n in facts.parts]
     return {
         "overview": charts.ranges(levels),

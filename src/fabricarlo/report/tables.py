@@ -62,10 +62,14 @@ def tables(facts: Facts) -> dict[str, Table]:
     return {name: table for name, table in made.items() if table.rows}
 
 
+def key_of(level: str) -> str:
+    """The column of a quantile: p99_9, for a dot in a name means a part to charts."""
+    return level.replace(".", "_")
+
+
 def summary(facts: Facts) -> Table:
     """A row per output and cell: mean, quantiles and the ends of their intervals."""
-    levels = [f"p{100 * q:g}" for q in facts.quantiles]
-    ends = [f"{p}{end}" for p in levels for end in ("", "_low", "_high")]
+    ends = [f"{key_of(p)}{end}" for p in facts.levels for end in ("", "_low", "_high")]
     rows: list[list[Any]] = []
     for o, name in enumerate(facts.numbers):
         factor = facts.scale(name).factor
