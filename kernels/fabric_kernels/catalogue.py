@@ -38,7 +38,7 @@ from fabric_kernels.cooling.single_phase import flow_refusal, single_phase
 from fabric_kernels.cooling.two_phase import two_phase
 from fabric_kernels.energy.by_phase import by_phase
 from fabric_kernels.errors.forward_error_correction import forward_error_correction
-from fabric_kernels.errors.given import given
+from fabric_kernels.errors.given import given, given_population
 from fabric_kernels.exchange.additive import additive
 from fabric_kernels.expert import all_to_alls as expert
 from fabric_kernels.expert.none import none as no_experts
@@ -171,7 +171,11 @@ ANSWERS: dict[str, dict[str, Callable[..., Any]]] = {
         "conditioned": conditioned,
         "event_level": event_level,
     },
-    "errors": {"given": given, "forward_error_correction": forward_error_correction},
+    "errors": {
+        "given": given,
+        "given_population": given_population,
+        "forward_error_correction": forward_error_correction,
+    },
     "window": {"sliding": sliding},
     "loss": {
         "go_back_n": go_back_n,
@@ -249,6 +253,7 @@ PERSISTENT: frozenset[str] = frozenset(
     {
         "cooling.slowest",  # the silicon that was bought
         "cooling.bad_part",
+        "jitter.slow_rank",  # a host that is slow stays so
         "errors.marginal",  # links stay as bad as they are
         "routing.collisions",  # a connection keeps its path as long as the job runs
     }

@@ -107,4 +107,39 @@ def report(
         typer.echo(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 
-COMMANDS = (verify, status, launch, report)
+def compare(
+    one: Annotated[str, typer.Argument(metavar="A", help="A store.")],
+    other: Annotated[str, typer.Argument(metavar="B", help="The store that may differ.")],
+    *,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Relative shift that is never reported.", min=0)
+    ] = 1e-5,
+    json: Json = False,
+) -> None:
+    """Compare two stores: shifts of quantiles per variable and cell, from A to B.
+
+    Exit code 1 where a shift cannot be chance, or bits differ that are promised to be the same.
+    """
+    from fabricarlo.compare import compare as compared
+    from fabricarlo.compare import machine_form, print_comparison
+
+    found = compared(one, other, tolerance=tolerance)
+    if json:
+        typer.echo(machine_form(found))
+    else:
+        print_comparison(found)
+    if not found.passed:
+        raise typer.Exit(1)
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the sweep and its file.")],
+) -> None:
+    """Write a commented starter spec, NAME.yaml, and the schema for editors beside it."""
+    from fabricarlo.starter import write_starter
+
+    path, schema = write_starter(name)
+    typer.echo(f"{path} and {schema.name} written; next: fabricarlo check {path}")
+
+
+COMMANDS = (new, verify, status, launch, report, compare)

@@ -26,12 +26,15 @@ class Index:
         table = np.concatenate([np.zeros((0, 6), np.int64), *(s.entries for s in segments)])
         owner = np.repeat(np.arange(len(segments)), sizes)
         fits = _fits(table, layout)
-        table, owner = table[fits], owner[fits]
+        if not fits.all():  # usually all do, and of a million none need be copied
+            table, owner = table[fits], owner[fits]
         starts = table[:, 0] * layout.blocks_per_cell + table[:, 1]
         stops = table[:, 0] * layout.blocks_per_cell + table[:, 2]
         kept = _apart(starts, stops)
-        self._table, self._owner = table[kept], owner[kept]
-        self.done = Intervals.of(starts[kept], stops[kept])
+        if len(kept) < len(table):
+            table, owner, starts, stops = table[kept], owner[kept], starts[kept], stops[kept]
+        self._table, self._owner = table, owner
+        self.done = Intervals.of(starts, stops)
 
     def rows(self) -> list[Row]:
         """Every entry that counts, with its segment."""

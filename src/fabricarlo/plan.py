@@ -158,7 +158,7 @@ class Plan:
     def variant(self, cell: int) -> Variant:
         """The compiled program of a cell."""
         where = self.where(cell)
-        key = tuple(k for k, a in zip(where, self.axes, strict=True) if a.structural)
+        key = tuple(k for k, s in zip(where, self.layout.structural, strict=True) if s)
         if key not in self._variants:
             self._variants[key] = self._variant_of(self._settings(where))
         return self._variants[key]
@@ -252,18 +252,16 @@ class Plan:
         """Why this cell cannot be, as its stages say."""
         given, texts = self._settings(self.where(cell)).values, []
         for refusal, names, records in self._conditions(self.variant(cell)):
-            found = ((n, given.get(n, self._defaults.get(n))) for n in names)
-            known = {n: v for n, v in found if v is not None}
-            key = (refusal, *known.items())
+            pairs = ((n, given.get(n, self._defaults.get(n))) for n in names)
+            key = (refusal, *(known := {n: v for n, v in pairs if v is not None}).items())
             if key not in self._asked:
                 self._asked[key] = asked(refusal, known, records)
-            if (text := self._asked[key]) is not None:
-                texts.append(text)
-        return texts
+            texts.append(self._asked[key])
+        return [text for text in texts if text is not None]
 
     def _conditions_of(self, variant: Variant) -> list[Condition]:
-        stages = variant.model.traced(variant.outputs, variant.replaced)
-        return conditions([stage.function for stage in stages], self.random)
+        traced = variant.model.traced(variant.outputs, variant.replaced)
+        return conditions((stage.function for stage in traced), self.random)
 
     @cached_property
     def _defaults(self) -> dict[str, float]:

@@ -34,7 +34,7 @@ HUGE = small.text(
 MANY_CELLS = small.text(
     samples=10**6,
     axes={
-        "gpus": [8 * k for k in range(1, 1001)],
+        "gpus": [64 * k for k in range(1, 1001)],
         "nvlink_latency": [1e-9 * k for k in range(1, 1001)],
     },
     base=BASE,
@@ -217,7 +217,7 @@ def test_finishing_many_cells_holds_few_of_them(tmp_path, cache):
     """The results of 2,000 cells are those of any smaller slab, bit for bit."""
     text = small.text(
         samples=64,
-        axes={"gpus": [8 * k for k in range(1, 501)], "nvlink_latency": [1e-9, 2e-9, 3e-9, 4e-9]},
+        axes={"gpus": [64 * k for k in range(1, 501)], "nvlink_latency": [1e-9, 2e-9, 3e-9, 4e-9]},
         base=BASE,
         outputs=small.SPEC["outputs"][:1],
         keep={"samples": False},

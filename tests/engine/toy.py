@@ -27,32 +27,32 @@ TIMER = 2e-4
 class Scale:
     """What is drawn or set."""
 
-    scale: float = quantity("s", "mean wait")
+    scale: Array = quantity("s", "mean wait")
 
 
 @record
 class Part:
     """What a cluster is: the same in every step."""
 
-    speed: float = quantity("1", "speed of the slowest part")
+    speed: Array = quantity("1", "speed of the slowest part")
 
 
 @record
 class Step:
     """What a step is."""
 
-    wait: float = quantity("s", "wait of a step", bounds=(0.0, float("inf")))
-    spike: float = quantity("1", "a spike of a step")
-    crowd: float = quantity("1", "sum of many uniforms of a step")
-    twice: float = quantity("1", "twice the speed")
-    state: float = quantity("1", "whether a step is slow", flags=("fast", "slow"))
+    wait: Array = quantity("s", "wait of a step", bounds=(0.0, float("inf")))
+    spike: Array = quantity("1", "a spike of a step")
+    crowd: Array = quantity("1", "sum of many uniforms of a step")
+    twice: Array = quantity("1", "twice the speed")
+    state: Array = quantity("1", "whether a step is slow", flags=("fast", "slow"))
 
 
 @record
 class Timer:
     """What happens rarely."""
 
-    stall: float = quantity("s", "time that a timer costs", bounds=(0.0, float("inf")))
+    stall: Array = quantity("s", "time that a timer costs", bounds=(0.0, float("inf")))
 
 
 def exponential(u: Uniform) -> Array:
@@ -73,11 +73,11 @@ def step(
     many: Annotated[WideUniform, "many", CROWD],
 ) -> Step:
     """An exponential wait, a spike of 63 bits, and a sum of three uniforms."""
-    crowd = sum(many.at(jnp.full((1, 1), k, jnp.uint32)).value for k in range(CROWD))
+    a, b, c = (many.at(jnp.full((1, 1), k, jnp.uint32)).value for k in range(CROWD))
     return Step(
         wait=scale.scale * exponential(wait),
         spike=exponential(spike),
-        crowd=crowd,
+        crowd=a + b + c,
         twice=2 * part.speed,
         state=wait.upper.astype(jnp.float32),
     )

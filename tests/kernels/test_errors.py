@@ -111,7 +111,7 @@ def _path(given_: dict[str, float]) -> Path:
 
 def test_given_rates_pass_through():
     with precision(np.float64):
-        found = errors("given", marginal_packet_loss_rate=1e-5)
+        found = errors("given_population", marginal_packet_loss_rate=1e-5)
     assert (found["path_loss_rate"] == 1e-9).all()
     assert (found["marginal_path_loss_rate"] == 1e-5).all()
     assert (found["marginal_links"] == 0).all()
@@ -127,7 +127,7 @@ def test_frames_are_lost_on_every_link_of_the_way():
 
 def test_marginal_links_are_a_poisson_number():
     with precision(np.float64):
-        found = errors("given", marginal_link_share=1e-4)["marginal_links"]
+        found = errors("given_population", marginal_link_share=1e-4)["marginal_links"]
     upper = np.arange(200) % 2 == 0
     distance = ((np.arange(WIDE) + 0.5) / (2 * WIDE))[:: WIDE // 200][:200]
     level = np.where(upper, 1 - distance, distance)

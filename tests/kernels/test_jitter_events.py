@@ -69,6 +69,21 @@ def test_a_ring_is_its_recursion(ranks: int, steps: int):
     np.testing.assert_allclose(found, exact, rtol=2e-6)
 
 
+@pytest.mark.parametrize(("domains", "per_domain"), [(2, 3), (3, 8), (16, 2)])
+def test_only_hops_between_domains_have_noise(domains: int, per_domain: int):
+    ranks, steps = domains * per_domain, 2 * (domains * per_domain - 1)
+    crossings = float(2 * domains - int(2.5 / per_domain))
+    pattern = ring(ranks, steps)._replace(crossings=number(crossings))
+
+    def across(column: int) -> event_jitter.Noise:
+        noise = numbered(column)
+        return lambda step, place: 0.0 if place % per_domain else noise(step, place)
+
+    found = np.asarray(simulated((pattern,), ONE))[0]
+    exact = [event_jitter.ring(ranks, steps, across(c)) for c in range(COLUMNS)]
+    np.testing.assert_allclose(found, exact, rtol=2e-6)
+
+
 def test_calls_add_and_groups_are_waited_for():
     def call(n: int, column: int) -> float:
         return event_jitter.ring(5, 8, numbered(column, n))
@@ -138,7 +153,7 @@ def test_too_many_ranks_calls_or_chunks_are_not_a_number():
     made = [
         simulated((ring(257, 256),), ONE),
         simulated((ring(4, 6, repeats=33, parallel=2),), ONE),
-        simulated((Tree(ONE, number(3), ONE, ONE, number(64), ONE, ONE, ONE),), ONE),
+        simulated((Tree(ONE, number(3), ONE, ONE, number(65), ONE, ONE, ONE),), ONE),
     ]
     assert all(np.all(np.isnan(np.asarray(x))) for x in made)
 

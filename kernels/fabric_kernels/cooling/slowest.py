@@ -5,10 +5,11 @@
 with g the gradient of the clock under one limit alone. Limits are kept apart (a series system): one
 search on their minimum is wrong by up to 3.9 %, because two design points compete. Against brute
 force, N = 72 to 131072: 0.06 to 0.7 % too fast. Power cap and temperature are always searched;
-memory, dry-out and the fold of thermal runaway, screening and what groups of GPUs have in common
-only where some GPU of the tile may meet them.
+memory, dry-out and the fold of thermal runaway only where some GPU of the tile may meet them, and
+with screening or what groups of GPUs have in common only where there is such a thing.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +25,7 @@ from fabric_kernels.cooling.deviation import (
     steepest,
     steepest_of_groups,
 )
+from fabric_kernels.cooling.fold import FASTEST, fold_costs, fold_newton
 from fabric_kernels.inputs import Population
 from fabric_kernels.inputs.power_law import (
     Chip,
@@ -40,13 +42,14 @@ _EVERY = (*_COMMON, CODE["hbm"], CODE["dry_out"], CODE["runaway"])
 SEARCHES = 3  # phi is stationary on |z| = a: within 1e-5 of converged, 2e-4 at wide spreads
 RARE_SEARCHES = 6
 _STEPS = 8  # of Newton's method
-_FASTEST = 4.0  # clocks above 1 only steer the search
 _ROOM = 1.25  # a largest deviation is this much larger when it is asked whether a limit matters
 _NO_SCREENING = 8.0  # standard deviations that no part of a million has
 
 
 Limit = float | Array
 """Code of a limit of the clock; a number that is known costs nothing."""
+
+_Search = Callable[[Deviation], Deviation]  # the deviation that hurts most at these costs
 
 
 class Part(NamedTuple):
@@ -87,17 +90,22 @@ def slowest_clock(
     score = level_of_largest(count, exponential).normal_score
     size = jnp.minimum(population.common_group, count)
     group = Group(level_of_largest(count / size, exponential).normal_score, size)
-    usual = _is_usual(median, score)
-    shape = jnp.broadcast_shapes(usual.shape, clock.shape, score.shape, group.score.shape)
-    usual = jnp.broadcast_to(usual, shape)
+    usual, alike = _is_usual(median, score), _is_alike(population)
+    shape = jnp.broadcast_shapes(*(x.shape for x in (usual, alike, clock, score, group.score)))
+    usual, alike = (jnp.broadcast_to(x, shape) for x in (usual, alike))
 
-    def common() -> Array:
-        return jnp.minimum(*(_branch(median, supply, score, limit) for limit in _COMMON))
+    def plain(costs: Deviation) -> Deviation:
+        return steepest(costs, population, score)
 
-    def rare() -> Array:
-        return jnp.broadcast_to(_over_every_limit(median, supply, group), shape)
+    def grouped(costs: Deviation) -> Deviation:
+        return steepest_of_groups(costs, population, group)
 
-    found = unless(usual, jnp.broadcast_to(common(), shape), rare)
+    def over(search: _Search) -> Array:
+        return jnp.broadcast_to(_over_every_limit(median, supply, search, shape), shape)
+
+    common = jnp.minimum(*(_branch(median, supply, score, limit) for limit in _COMMON))
+    common = jnp.broadcast_to(common, shape)
+    found = unless(usual & alike, common, lambda: unless(alike, over(plain), lambda: over(grouped)))
     return jnp.clip(found, part.chip.minimum_clock, clock)
 
 
@@ -117,9 +125,14 @@ def _is_usual(median: _Median, score: Array) -> Array:
     lowering = reach * _hypot(resisting, population.leakage_spread)
     coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
     fold = median.fold - lowering / coefficient
-    alike = population.screening_limit >= _NO_SCREENING
+    return cool_memory & wet & (fold >= limits.temperature)
+
+
+def _is_alike(population: Population) -> Array:
+    """Whether parts are neither screened nor alike in groups, so that one length is that of all."""
+    unscreened = population.screening_limit >= _NO_SCREENING
     apart = population.common_temperature_share + population.common_flow_share <= 0
-    return cool_memory & wet & (fold >= limits.temperature) & alike & apart
+    return unscreened & apart
 
 
 def _hypot(one: Array, other: Array) -> Array:
@@ -147,12 +160,13 @@ def _supplied(supply: Supply, deviation: Deviation) -> tuple[Medium, Sensitivity
     return medium._replace(temperature=medium.temperature + deviation.temperature), sensitivity
 
 
-def _over_every_limit(median: _Median, supply: Supply, group: Group) -> Array:
-    """As the smallest `_branch`, over every limit and with groups and screening.
+def _over_every_limit(
+    median: _Median, supply: Supply, search: _Search, shape: tuple[int, ...]
+) -> Array:
+    """As the smallest `_branch`, over every limit, each by a search of its own.
 
     In loops, not unrolled, so that what is rarely computed is also quickly compiled.
     """
-    shape = jnp.broadcast_shapes(group.score.shape, median.clock.shape)
     zero = jnp.zeros(shape, median.clock.dtype)
     none = Deviation(zero, zero, zero, zero, zero)
     limits = jnp.asarray(_EVERY, zero.dtype)
@@ -160,14 +174,15 @@ def _over_every_limit(median: _Median, supply: Supply, group: Group) -> Array:
     def branch(number: Array, slowest: Array) -> Array:
         limit = limits[number]
 
-        def search(_: int, state: tuple[Array, Deviation]) -> tuple[Array, Deviation]:
+        def closer(_: int, state: tuple[Array, Deviation]) -> tuple[Array, Deviation]:
             clock, costs = _followed(median, supply, state[1], state[0], limit)
-            return clock, steepest_of_groups(costs, median.population, group)
+            full = search(costs)
+            return clock, Deviation(*(zero + deviation for deviation in full))
 
-        clock, _ = jax.lax.fori_loop(0, RARE_SEARCHES, search, (zero + median.clock, none))
+        clock, _ = jax.lax.fori_loop(0, RARE_SEARCHES, closer, (zero + median.clock, none))
         return jnp.minimum(slowest, clock)
 
-    return jax.lax.fori_loop(0, len(_EVERY), branch, zero + _FASTEST)
+    return jax.lax.fori_loop(0, len(_EVERY), branch, zero + FASTEST)
 
 
 def _followed(
@@ -185,11 +200,11 @@ def _followed(
 
     def step(_: int, clock: Array) -> Array:
         usual = _newton(chip, leakage, allowed, clock, steps=1)
-        return jnp.where(folding(clock), _fold_newton(chip, supplied[0], clock), usual)
+        return jnp.where(folding(clock), fold_newton(chip, supplied[0], clock), usual)
 
     clock = jax.lax.fori_loop(0, _STEPS, step, clock)
     costs = _costs(median, chip, *supplied, (leakage, allowed, clock), limit)
-    at_fold, folded = _fold_costs(chip, *supplied, clock), folding(clock)
+    at_fold, folded = fold_costs(chip, *supplied, clock), folding(clock)
     pairs = zip(at_fold, costs, strict=True)
     return clock, Deviation(*(jnp.where(folded, fold, usual) for fold, usual in pairs))
 
@@ -198,7 +213,7 @@ def _newton(chip: Chip, leakage: Array, allowed: Array, clock: Array, *, steps: 
     """Clock that draws the allowed power; a search gets by on one step, its result does not."""
     for _ in range(steps):
         excess = power_with_leakage(chip, leakage, clock) - allowed
-        clock = jnp.clip(clock - excess / power_slope(chip, leakage, clock), 0.0, _FASTEST)
+        clock = jnp.clip(clock - excess / power_slope(chip, leakage, clock), 0.0, FASTEST)
     return clock
 
 
@@ -256,40 +271,8 @@ def _costs(
     )
 
 
-def _fold_newton(chip: Chip, medium: Medium, clock: Array) -> Array:
-    """A step to the clock at which the fold is the operating point.
-
-    There T_fold - T_b = R P(T_fold, phi), and leakage at the fold draws 1 / (R beta).
-    """
-    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
-    v = voltage(chip, clock)
-    s = jnp.where(v > chip.minimum_voltage, chip.voltage_slope, 0.0)
-    drawn = chip.idle_power + v * v * chip.dynamic_power * clock
-    room = fold_temperature(chip, medium, clock) - medium.temperature
-    room = room - medium.resistance * drawn - 1.0 / coefficient
-    switching = v * chip.dynamic_power * (2.0 * s * clock + v)
-    falling = 2.0 * s / (v * coefficient) + medium.resistance * switching
-    return jnp.clip(clock + room / jnp.maximum(falling, 1e-6), 0.0, _FASTEST)
-
-
 def _pick(limit: Limit, name: str, this: Array | float, other: Array | float) -> Any:
     """`this` where the limit is that of the name; for a known limit only one is computed."""
     if isinstance(limit, float):
         return this if limit == CODE[name] else other
     return jnp.where(limit == CODE[name], this, other)
-
-
-def _fold_costs(chip: Chip, medium: Medium, sensitivity: Sensitivity, clock: Array) -> Deviation:
-    """Kelvin of room below the fold that one unit of each deviation costs."""
-    coefficient = jnp.maximum(chip.leakage_coefficient, 1e-6)
-    v = voltage(chip, clock)
-    switching = v * v * chip.dynamic_power * clock
-    by_resistance = 1.0 / (coefficient * medium.resistance) + chip.idle_power + switching
-    by_flow = by_resistance * sensitivity.resistance_by_flow + sensitivity.temperature_by_flow
-    return Deviation(
-        resistance=by_resistance * sensitivity.resistance_by_resistance,
-        leakage=jnp.ones_like(clock) / coefficient,
-        dynamic_power=medium.resistance * switching,
-        temperature=jnp.ones_like(clock),
-        flow=by_flow,
-    )

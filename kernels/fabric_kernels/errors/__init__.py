@@ -1,8 +1,17 @@
 """Errors: how often is a packet lost on its way?"""
 
+from typing import NamedTuple
+
 from jax import Array
 
-from fabric_kernels.quantity import quantity, record
+from fabric_kernels.quantity import quantity, record, structure
+
+
+class MarginalPaths(NamedTuple):
+    """Paths with a link near the edge of what error correction repairs."""
+
+    rate: Array  # probability that a packet is lost on such a path
+    number: Array  # marginal links that carry a flow of the job
 
 
 @record
@@ -18,3 +27,4 @@ class Errors:
     marginal_links: Array = quantity(
         "1", "marginal links that carry a flow of the job", bounds=(0, 1e8)
     )
+    marginal: tuple[MarginalPaths, ...] = structure()

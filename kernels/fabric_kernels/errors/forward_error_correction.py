@@ -5,7 +5,7 @@ from typing import Annotated
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.errors import Errors
+from fabric_kernels.errors import Errors, MarginalPaths
 from fabric_kernels.errors.population import marginal_links
 from fabric_kernels.inputs import Job
 from fabric_kernels.inputs.loss import BitErrors, MarginalLinks
@@ -35,10 +35,13 @@ def forward_error_correction(
         bit_errors.marginal_bit_error_rate, bit_errors.frame_codewords, jnp.ones_like(links)
     )
     others = frame_loss(bit_errors.bit_error_rate, bit_errors.frame_codewords, links - 1)
+    rate = jnp.minimum(bad + others * (1 - bad), 0.9)
+    number = marginal_links(job, path, population, marginal)
     return Errors(
         path_loss_rate=jnp.minimum(ordinary, 0.9),
-        marginal_path_loss_rate=jnp.minimum(bad + others * (1 - bad), 0.9),
-        marginal_links=marginal_links(job, path, population, marginal),
+        marginal_path_loss_rate=rate,
+        marginal_links=number,
+        marginal=(MarginalPaths(rate, number),),
     )
 
 

@@ -8,8 +8,7 @@ from fabric_kernels.expert import Expert
 from fabric_kernels.inputs import LinkRetry, ScaleOut
 from fabric_kernels.inputs.loss import LossBursts, Transport
 from fabric_kernels.loss import Loss
-from fabric_kernels.loss.laws.flow import Flow, Losses
-from fabric_kernels.loss.laws.schemes import RepairOf, link_retry_repair
+from fabric_kernels.loss.laws.schemes import link_retry_repair
 from fabric_kernels.loss.recovery import Exchanges, flow_over, no_timer, recovered
 from fabric_kernels.path import SECONDS_PER_METRE, Path
 from fabric_kernels.pipeline import Pipeline
@@ -41,17 +40,16 @@ def link_retry(
     wire: no link retry repairs a packet that a full queue dropped.
     """
     cable = 2 * scale_out.cable_length * SECONDS_PER_METRE
-
-    def repaired(flow: Flow, losses: Losses) -> RepairOf:
-        return link_retry_repair(flow, losses, cable + retry.link_turnaround)
-
     flow = flow_over(path, scale_out, transport, no_timer(path.hop_latency))
-    # a frame is repeated at the rate of its line, whatever the share of the path
-    flow = flow._replace(packet_time=scale_out.packet_payload / scale_out.link_rate)
+    # a frame is repeated on its link, at the rate of its line, whatever the share of the path
+    flow = flow._replace(
+        round_trip=cable + retry.link_turnaround,
+        packet_time=scale_out.packet_payload / scale_out.link_rate,
+    )
     uniforms = (
         (lost, lost),
         (expert_lost, expert_lost),
         (pipeline_lost, pipeline_lost),
     )
     exchanges = Exchanges(collective, expert, pipeline, uniforms, chain)
-    return recovered(repaired, flow, errors, bursts, transport, exchanges)
+    return recovered(link_retry_repair, flow, errors, bursts, transport, exchanges)

@@ -46,7 +46,7 @@ def chain_law(stalls: Array, ranks: Array, turns: Array) -> Chain:
     height = _place(jnp.log(jnp.clip(turns, TURNS[0], TURNS[-1])), _HEIGHTS)
     many = jnp.maximum(points / CHAIN[-1][0], 1.0)
     at = _place(jnp.log(jnp.clip(points, 1.0, CHAIN[-1][0])), _POINTS)
-    logarithm, deviation, skewness = (_interpolated(at, height, column) for column in _COLUMNS)
+    logarithm, deviation, skewness = _interpolated(at, height)
     length = longer * jnp.exp(logarithm) * jnp.sqrt(jnp.minimum(jnp.maximum(points, 1.0), 2e3))
     length = jnp.where(points < 1, stalls, length * jnp.sqrt(many))
     length = jnp.minimum(length, stalls)
@@ -103,22 +103,25 @@ def _place(at: Array, nodes: tuple[float, ...]) -> _Place:
     before = jnp.zeros(at.shape, jnp.int32)
     for node in nodes[1:-1]:
         before = before + (at >= node).astype(jnp.int32)
-    starts = jnp.asarray(nodes[:-1], at.dtype)
-    widths = jnp.asarray(np.diff(nodes), at.dtype)
-    share = (at - starts[before]) / widths[before]
-    return _Place(before, jnp.clip(share, 0.0, 1.0))
+    cells = jnp.asarray((nodes[:-1], np.diff(nodes)), at.dtype)
+    start, width = cells.at[:, before].get(mode="promise_in_bounds")
+    return _Place(before, jnp.clip((at - start) / width, 0.0, 1.0))
 
 
-def _interpolated(points: _Place, height: _Place, table: tuple[float, ...]) -> Array:
-    """Linear in both logarithms."""
-    cells = jnp.asarray(table, points.share.dtype)
+def _interpolated(points: _Place, height: _Place) -> Array:
+    """All columns, along a leading axis; linear in both logarithms."""
+    cells = jnp.asarray(_COLUMNS, points.share.dtype)
     corner = points.before * len(TURNS) + height.before
 
+    def cell(number: Array) -> Array:
+        return cells.at[:, number].get(mode="promise_in_bounds")
+
     def along(first: Array) -> Array:
-        return cells[first] + height.share * (cells[first + 1] - cells[first])
+        start = cell(first)
+        return start + height.share[None] * (cell(first + 1) - start)
 
     low, high = along(corner), along(corner + len(TURNS))
-    return low + points.share * (high - low)
+    return low + points.share[None] * (high - low)
 
 
 def _columns() -> tuple[tuple[float, ...], ...]:

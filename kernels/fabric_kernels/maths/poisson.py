@@ -1,5 +1,7 @@
 """Poisson counts from one uniform, right in both tails, in float32."""
 
+import math
+
 import jax.numpy as jnp
 from jax import Array
 from jax.lax import stop_gradient
@@ -10,7 +12,8 @@ from fabric_kernels.uniform import Uniform
 SUMMED = 8
 """Counts below this are found by summing the law, others by its expansion."""
 
-_TAIL_TERMS = 18
+_TAIL = tuple(math.factorial(SUMMED) / math.factorial(SUMMED + k) for k in range(19))
+"""Power series in the rate: P(count >= SUMMED) over P(count = SUMMED)."""
 
 _LOG_RATIO = (
     1, -1 / 3, 11 / 72, -43 / 540, 769 / 17280, -221 / 8505, 680863 / 43545600, -1963 / 204120,
@@ -39,7 +42,7 @@ def largest_of(count: Array, u: Uniform) -> Uniform:
     return Uniform(upper, jnp.where(upper, survival, jnp.exp(-share)))
 
 
-def poisson_quantile(rate: Array, u: Uniform) -> Array:
+def poisson_quantile(rate: Array, u: Uniform, score: Array | None = None) -> Array:
     """Smallest count n with P(Poisson(rate) <= n) >= u.
 
     Counts below 8 come from sums of the law, accumulated from the small end, so that rates down
@@ -52,16 +55,19 @@ def poisson_quantile(rate: Array, u: Uniform) -> Array:
     Giles, ACM Trans. Math. Software 42(1), 2016 (from memory). Before rounding down its error is
     below 1e-3 in float64 and 1e-3 + 3e-6 x sqrt(rate) |z| + 1e-7 n in float32, so a count is off
     by one with about that probability times its density, and counts above 2^24 are rounded.
-    Not differentiable: its gradient is 0, as that of a count is almost everywhere.
+    Not differentiable: its gradient is 0, as that of a count is almost everywhere. `score` is the
+    normal score of u, for a caller who has it.
     """
-    rate = stop_gradient(rate)
+    rate, u = stop_gradient((rate, u))
+    score = normal_quantile(u) if score is None else stop_gradient(score)
     summed = _summed_quantile(rate, u)
-    return jnp.where(summed < SUMMED, summed, jnp.maximum(jnp.floor(_expanded(rate, u)), SUMMED))
+    expanded = jnp.maximum(jnp.floor(_expanded(rate, score)), SUMMED)
+    return jnp.where(summed < SUMMED, summed, expanded)
 
 
 def smooth_poisson_quantile(rate: Array, u: Uniform) -> Array:
     """`poisson_quantile` before rounding down: the expansion, for counts of 8 and more."""
-    return _expanded(stop_gradient(rate), u)
+    return _expanded(stop_gradient(rate), normal_quantile(u))
 
 
 def _summed_quantile(rate: Array, u: Uniform) -> Array:
@@ -74,10 +80,7 @@ def _summed_quantile(rate: Array, u: Uniform) -> Array:
     mass = [jnp.exp(-rate)]
     for count in range(1, SUMMED + 1):
         mass.append(mass[-1] * rate / count)
-    tail = jnp.ones_like(rate)
-    for count in range(SUMMED + _TAIL_TERMS, SUMMED, -1):
-        tail = 1 + tail * rate / count
-    survival = tail * mass.pop()  # P(count >= SUMMED)
+    survival = _series(rate, _TAIL) * mass.pop()  # P(count >= SUMMED)
     below = jnp.zeros_like(rate)
     reached = jnp.zeros_like(rate + u.distance)
     for high, low in zip(reversed(mass), mass, strict=True):
@@ -88,11 +91,11 @@ def _summed_quantile(rate: Array, u: Uniform) -> Array:
     return reached
 
 
-def _expanded(rate: Array, u: Uniform) -> Array:
+def _expanded(rate: Array, score: Array) -> Array:
     # smaller rates have no count of 8 in reach, and s would leave the range of the iteration
     rate = jnp.maximum(rate, 1e-3)
     # below -1.35 a count would be below the summed ones
-    score = jnp.maximum(normal_quantile(u) / jnp.sqrt(rate), -1.35)
+    score = jnp.maximum(score / jnp.sqrt(rate), -1.35)
     near = jnp.abs(score) < _SERIES_WITHIN
     small = jnp.where(near, score, 0.1)
     log_ratio = jnp.where(near, small * _series(small, _LOG_RATIO), _newton(score))

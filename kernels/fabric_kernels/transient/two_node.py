@@ -42,16 +42,7 @@ def two_node(
     before the limit is met leaves the GPU at speed; before shutdown, slow; later, off. Direct
     liquid loops shut servers down within a minute of lost flow (InterPACK 2017) [M].
     """
-    solid = jnp.minimum(
-        loop.package_resistance + loop.interface_resistance, 0.9 * cooling.thermal_resistance
-    )
-    flowing = Nodes(
-        die=mass.die_heat_capacity,
-        plate=mass.plate_heat_capacity,
-        resistance=jnp.maximum(solid, 1e-6),
-        conductance=1.0 / (jnp.maximum(cooling.thermal_resistance, 2e-6) - solid),
-        medium=cooling.medium_temperature,
-    )
+    flowing = _nodes(loop, cooling, mass)
     state = steady(flowing, cooling.gpu_power)
     lost = flowing._replace(conductance=mass.parasitic_conductance)
     chip, clock = chip_of(gpu), cooling.clock_fraction
@@ -59,15 +50,12 @@ def two_node(
         time_to_with_leakage(chip, clock, lost, state, target, HORIZON)
         for target in (gpu.junction_temperature_limit, gpu.shutdown_temperature)
     )
-    away = pumps.pump_switchover_time
-    outcome = jnp.where(away < throttle, _CODE["rides_through"], _CODE["throttles"])
-    outcome = jnp.where(away < shutdown, outcome, _CODE["trips"])
     powers = cooling.gpu_power, off_compute.communication_power
     temperatures = duty_cycle(flowing, powers, cycle.cycle_period, cycle.cycle_compute_share)
     return Transient(
         time_to_throttle=throttle,
         time_to_shutdown=shutdown,
-        pump_failure_outcome=outcome.astype(throttle.dtype),
+        pump_failure_outcome=_outcome(pumps.pump_switchover_time, throttle, shutdown),
         flow_unavailability=two_or_more_out(pumps.pumps_needed, pumps.pump_unavailability),
         loop_ride_through_time=ride_through(
             mass.loop_heat_capacity,
@@ -77,6 +65,26 @@ def two_node(
         cycle_mean_temperature=temperatures.mean,
         cycle_temperature_swing=jnp.abs(temperatures.swing),
     )
+
+
+def _nodes(loop: LiquidLoop, cooling: Cooling, mass: ThermalMass) -> Nodes:
+    """Die and plate while the coolant flows."""
+    solid = jnp.minimum(
+        loop.package_resistance + loop.interface_resistance, 0.9 * cooling.thermal_resistance
+    )
+    return Nodes(
+        die=mass.die_heat_capacity,
+        plate=mass.plate_heat_capacity,
+        resistance=jnp.maximum(solid, 1e-6),
+        conductance=1.0 / (jnp.maximum(cooling.thermal_resistance, 2e-6) - solid),
+        medium=cooling.medium_temperature,
+    )
+
+
+def _outcome(away: Array, throttle: Array, shutdown: Array) -> Array:
+    """Code of what a pump failure comes to, the flow being away for so long (all s)."""
+    outcome = jnp.where(away < throttle, _CODE["rides_through"], _CODE["throttles"])
+    return jnp.where(away < shutdown, outcome, _CODE["trips"]).astype(throttle.dtype)
 
 
 def ride_through(heat_capacity: Array, margin: Array, heat: Array) -> Array:

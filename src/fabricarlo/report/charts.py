@@ -16,18 +16,35 @@ CONFIG: Chart = {
     "font": FONT,
     "background": "white",
     "view": {"stroke": None},
-    "axis": {"gridColor": "#e6e6e6", "labelLimit": 260, "titleFontWeight": 500},
-    "legend": {"orient": "top", "labelLimit": 220, "columns": 4, "titleFontWeight": 500},
+    "axis": {
+        "gridColor": "#e6e6e6",
+        "labelLimit": 300,
+        "titleFontWeight": 500,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+    },
+    "legend": {
+        "orient": "top",
+        "labelLimit": 220,
+        "columns": 4,
+        "titleFontWeight": 500,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+    },
     "range": {"category": list(PALETTE)},
 }
 
 
-def chart(title: str, body: Chart, **more: Any) -> Chart:
-    """A chart that is as wide as its place."""
+def chart(title: str, body: Chart, *, height: int = 0, row: str = "", step: int = 0) -> Chart:
+    """A chart as wide as its place; as high as it says, or `step` for every value of `row`.
+
+    (Vega-Lite's own steps cannot be fitted to a width without a warning.)
+    """
     made = {"$schema": "https://vega.github.io/schema/vega-lite/v6.json", "description": title}
     fit = {"type": "fit-x", "contains": "padding"}
     made |= {"data": {"name": "rows"}, "width": "container", "autosize": fit, "config": CONFIG}
-    return made | body | more
+    made |= {"usermeta": {"row": row, "step": step}} if row else {"height": height}
+    return made | body
 
 
 def _field(name: str, kind: str, title: str | None = None, **more: Any) -> Chart:
@@ -75,7 +92,7 @@ def ranges(levels: list[str]) -> Chart:
     ]  # fmt: skip
     bar, line = (f"{levels[a]} to {levels[b]}" for a, b in (inner, outer))
     note = f"dot: {levels[middle]}; bar: {bar}; line: {line}"
-    return chart(f"range per design ({note})", {"layer": layers}, height={"step": 22})
+    return chart(f"range per design ({note})", {"layer": layers}, row="cell", step=22)
 
 
 def density() -> Chart:
@@ -120,7 +137,7 @@ def parts(names: list[str]) -> Chart:
                             "range": list(PARTS[: len(names)])}),
             "order": {"field": "order"}, "tooltip": tips,
         },
-    }, height={"step": 22})  # fmt: skip
+    }, row="cell", step=22)  # fmt: skip
 
 
 def _errors(value: str, low: str, high: str, title: str, row: Chart, tips: list[Chart]) -> Chart:
@@ -145,7 +162,7 @@ def differences() -> Chart:
     row = _field("others", "nominal", None, sort=None)
     body = _errors("shift", "low", "high", "shift, $VALUE", row, tips)
     return chart("paired differences", json.loads(json.dumps(body).replace("$COLOUR", "label")),
-                 height={"step": 30})  # fmt: skip
+                 row="others", step=30)  # fmt: skip
 
 
 def indices() -> Chart:
@@ -163,7 +180,7 @@ def indices() -> Chart:
         {"mark": {"type": "rule", "strokeWidth": 2, "color": "black"},
          "encoding": {"x": _field("low", "quantitative") | x, "x2": {"field": "high"}, "y": y,
                       "tooltip": tips} | dodge},
-    ]}, height={"step": 26})  # fmt: skip
+    ]}, row="draw", step=26)  # fmt: skip
 
 
 def heat(levels: list[str]) -> Chart:
@@ -181,7 +198,7 @@ def heat(levels: list[str]) -> Chart:
         {"mark": {"type": "text", "fontSize": 13},
          "encoding": {"x": x, "y": y, "text": text, "tooltip": tips,
                       "color": {"condition": dark, "value": "black"}}},
-    ]}, height={"step": 46})  # fmt: skip
+    ]}, row="$Y", step=46)  # fmt: skip
 
 
 def shares() -> Chart:
@@ -194,12 +211,16 @@ def shares() -> Chart:
                         axis={"format": "%"}),
             "y": _row(), "color": _field("value", "nominal", None, sort=None), "tooltip": tips,
         },
-    }, height={"step": 22})  # fmt: skip
+    }, row="cell", step=22)  # fmt: skip
 
 
-def fill(made: Chart, choice: dict[str, str]) -> Chart:
-    """A chart with the reader's choice in it."""
+def fill(made: Chart, choice: dict[str, str], rows: list[dict[str, Any]]) -> Chart:
+    """A chart with rows, and what the reader chose, in it."""
     text = json.dumps(made)
     for name, chosen in choice.items():
         text = text.replace(name, json.dumps(chosen)[1:-1])
-    return json.loads(text)
+    filled = json.loads(text) | {"datasets": {"rows": rows}}
+    if "usermeta" in filled:
+        row, step = filled["usermeta"]["row"], filled["usermeta"]["step"]
+        filled["height"] = step * len({str(r[row]) for r in rows})
+    return filled

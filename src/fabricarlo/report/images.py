@@ -33,7 +33,7 @@ def write_images(facts: Facts, tables: dict[str, Table], page: Path) -> list[Pat
         rows, choice = _view(facts, tables[source], name)
         if not rows:
             continue
-        chart = fill(drawn(facts)[name], choice) | {"datasets": {"rows": rows}, "width": WIDTH}
+        chart = fill(drawn(facts)[name], choice, rows) | {"width": WIDTH}
         path = page.with_name(f"{page.stem}-{name}.png")
         path.write_bytes(png(chart))
         written.append(path)

@@ -100,6 +100,9 @@
     return cell;
   }
 
+  const lines = (kept) =>
+    Math.max(...kept.map((r) => (r.others || (r.draw ? "" : r.cell)).split(" · ").length));
+
   async function draw(name) {
     const place = $(`chart-${name}`);
     if (!place) return;
@@ -119,9 +122,16 @@
     const spec = JSON.parse(text);
     spec.datasets = { rows: view.rows };
     if (narrow()) {
-      spec.config.axis.labelLimit = 118;
-      spec.config.axis.labelFontSize = 9;
-      spec.config.legend.columns = 2;
+      Object.assign(spec.config.axis, { labelLimit: 130, labelFontSize: 10, titleFontSize: 11 });
+      Object.assign(spec.config.legend, { columns: 2, labelFontSize: 11 });
+      // a label a line: names of designs are longer than a phone is wide
+      spec.config.axisY = { labelExpr: "split(datum.label, ' · ')" };
+      spec.config.axisY.labelLineHeight = 11;
+      if (spec.usermeta && !view.x) spec.usermeta.step += 13 * (lines(view.rows) - 1);
+    }
+    if (spec.usermeta) {
+      const { row, step } = spec.usermeta;
+      spec.height = step * new Set(view.rows.map((r) => r[row])).size;
     }
     await vegaEmbed(place, spec, { actions: false, renderer: "svg", ast: true, logLevel: 1 });
     place.dataset.done = "1";

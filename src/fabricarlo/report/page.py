@@ -20,10 +20,11 @@ TABS = {
     "differences": "Differences",
     "sensitivities": "What matters",
     "map": "Map",
-    "flags": "Limits and regimes",
+    "flags": "Limits",
     "samples": "Samples",
-    "spec": "Spec and provenance",
+    "spec": "Spec",
 }
+NARROW = "\u00a0%"  # a number and its unit stay on one line
 MISSING = {
     "density": "The store has no histogram of this output on this page.",
     "exceedance": "The store has no histogram of this output on this page.",
@@ -32,7 +33,17 @@ MISSING = {
     "indices": "No sensitivities of this output here: they need kept samples of what is drawn.",
     "shares": "The store has no flags: ask for an output such as limiting_reason.",
 }
-PROVENANCE = ("plan", "seed", "samples", "sampler", "replicates", "steps", "tail", "device")
+PROVENANCE = (
+    "plan",
+    "seed",
+    "samples",
+    "sampler",
+    "replicates",
+    "steps",
+    "tail",
+    "device",
+    "versions",
+)
 PROVENANCE = (*PROVENANCE, "fabricarlo_version", "state")
 
 
@@ -130,7 +141,9 @@ ONE_CELL = '<p class="note one-cell"></p>'
 
 
 def _panels(facts: Facts, tables: dict[str, Table]) -> str:
-    found = "".join(f"<li>{html.escape(s)}</li>" for s in sentences(facts, tables))
+    found = "".join(
+        f"<li>{html.escape(s.replace(' %', NARROW))}</li>" for s in sentences(facts, tables)
+    )
     table = '<p class="note" id="numbers-note"></p><div class="scroll"><table id="numbers"></table>'
     bodies = {
         "answer": f'<ol class="findings">{found}</ol>{_chart("overview")}{table}</div>',
@@ -220,9 +233,6 @@ def _samples_panel(tables: dict[str, Table]) -> str:
 def _spec_panel(facts: Facts) -> str:
     attrs = facts.attrs
     entries = [(n, attrs[n]) for n in PROVENANCE if n in attrs]
-    versions = attrs.get("versions")
-    if isinstance(versions, dict):
-        entries.append(("versions", ", ".join(f"{k} {v}" for k, v in versions.items())))
     lines = "".join(
         f"<dt>{html.escape(str(k))}</dt><dd>{html.escape(str(v))}</dd>" for k, v in entries
     )

@@ -21,11 +21,15 @@ def write_report(store: str | Path, out: str | Path, *, png: bool = False) -> li
     target = Path(out)
     if target.is_dir() or not target.parent.is_dir():
         raise StoreError(f"{out} cannot be written: name a file in a folder that exists.")
-    tree: xr.DataTree = open_tree(store)
+    return write_page(open_tree(store), str(store), target, png=png)
+
+
+def write_page(tree: xr.DataTree, name: str, target: Path, *, png: bool = False) -> list[Path]:
+    """The same of a store that is open, or was made in memory."""
     try:
-        facts = facts_of(tree, str(store))
+        facts = facts_of(tree, name)
     except AnalysisError as error:
-        raise StoreError(f"{store}: {error}") from error
+        raise StoreError(f"{name}: {error}") from error
     made = tables(facts)
     target.write_text(page(facts, made), encoding="utf-8")
     return [target, *(write_images(facts, made, target) if png else [])]

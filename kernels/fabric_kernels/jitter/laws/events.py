@@ -23,7 +23,8 @@ RUNS = 64
 """Most calls of a pattern, over all groups, trees and parallel copies of it."""
 
 _STEP = 1024  # numbers of one step: up to 511 hops and room
-_CALL = 2**20  # numbers of one call: up to 1024 steps
+_STEPS = 1024  # most steps of one call
+_CALL = _STEP * _STEPS  # numbers of one call
 _SIZES = (16, 64, RANKS)
 
 
@@ -54,7 +55,7 @@ def event_stall(traffic: Traffic, noise: HopNoise, wide: WideUniform) -> Array:
 
     Groups, trees and rings side by side are simulated one by one, as are calls one after another,
     which start together. NaN where a pattern has more than 256 ranks (leaves, messages of a
-    round), more than 1023 steps, or more than 64 calls over all its copies.
+    round), more than 1024 steps (64 chunks of a tree), or more than 64 calls over all its copies.
     """
     drawn = wide.at(jnp.zeros((1,) * (jnp.ndim(traffic.groups) + 1), jnp.uint32)).distance
     leaves = jax.tree.leaves((traffic, noise))
@@ -80,11 +81,13 @@ def _parallel(pattern: Pattern) -> Array:
 
 def _pattern(pattern: Pattern, copies: Array, hops: Hops, like: Array) -> Array:
     """The slowest of `copies` of a pattern, each of `repeats` calls."""
-    size, call = _call_of(pattern, like)
+    size, steps = _size_of(pattern)
+    fits = (size <= RANKS) & (copies * pattern.repeats <= RUNS) & (steps <= _STEPS) & (like == 0)
+    # a lane that does not fit must not make the others of its tile wait
+    pattern = jax.tree.map(lambda count: jnp.where(fits, count, 1.0), pattern)
+    call = _call_of(pattern, like)
     calls = pattern.repeats + like
-    runs = copies * calls
-    fits = (size <= RANKS) & (runs <= RUNS) & (_steps(pattern) < _CALL // _STEP)
-    runs = jnp.where(fits, runs, 0.0)
+    runs = jnp.where(fits, copies * calls, 0.0)
 
     def run(number: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         """One more call; a copy of the pattern ends with its last one."""
@@ -102,35 +105,35 @@ def _pattern(pattern: Pattern, copies: Array, hops: Hops, like: Array) -> Array:
     return jnp.where(fits, jnp.where(runs > 0, slowest, 0.0), jnp.nan)
 
 
-def _steps(pattern: Pattern) -> Array:
+def _size_of(pattern: Pattern) -> tuple[Array, Array]:
+    """Ranks (leaves, messages of a round) and steps of one call."""
     match pattern:
         case Ring():
-            return pattern.steps
+            return pattern.ranks, pattern.steps
         case Tree():
             # legs and their levels of one chunk, one chunk after another
-            return 16.0 * pattern.chunks
+            return jnp.exp2(pattern.levels), 16.0 * pattern.chunks
         case Doubling():
-            return pattern.levels
+            return pattern.ranks, pattern.levels
         case Barrier():
-            return pattern.rounds
+            return pattern.messages, pattern.rounds
         case Line():
-            return pattern.hops / RANKS
+            return jnp.ones_like(pattern.hops), pattern.hops / 16.0
 
 
-def _call_of(pattern: Pattern, like: Array) -> tuple[Array, Callable[[Hops], Array]]:
-    """Ranks that a call simulates, and its finishing time."""
+def _call_of(pattern: Pattern, like: Array) -> Callable[[Hops], Array]:
+    """The finishing time of a call."""
     match pattern:
         case Ring():
-            return pattern.ranks, lambda hops: ring_finish(pattern, hops, like)
+            return lambda hops: ring_finish(pattern, hops, like)
         case Tree():
-            leaves = jnp.exp2(pattern.levels)
-            return leaves, lambda hops: tree_finish(pattern, hops, like)
+            return lambda hops: tree_finish(pattern, hops, like)
         case Doubling():
-            return pattern.ranks, lambda hops: doubling_finish(pattern, hops, like)
+            return lambda hops: doubling_finish(pattern, hops, like)
         case Barrier():
-            return pattern.messages, lambda hops: barrier_finish(pattern, hops, like)
+            return lambda hops: barrier_finish(pattern, hops, like)
         case Line():
-            return jnp.ones_like(pattern.hops), lambda hops: line_finish(pattern, hops, like)
+            return lambda hops: line_finish(pattern, hops, like)
 
 
 def _smallest(size: Array, run: Callable[[int], Array]) -> Array:
@@ -141,12 +144,16 @@ def _smallest(size: Array, run: Callable[[int], Array]) -> Array:
 
 
 def ring_finish(ring: Ring, hops: Hops, like: Array) -> Array:
-    """t[i, k+1] = max(t[i, k], t[i-1, k]) + w[i, k]; the largest t after `steps` steps."""
+    """t[i, k+1] = max(t[i, k], t[i-1, k]) + w[i, k]; the largest t after `steps` steps.
+
+    Where only some links cross the fabric, from domain to domain, w of the others is 0.
+    """
     last = jnp.clip(ring.ranks + like, 1.0, RANKS).astype(jnp.int32)[None] - 1
     steps = ring.steps + like
 
     def run(size: int) -> Array:
         rank = jnp.arange(size, dtype=jnp.int32).reshape((size,) + (1,) * like.ndim)
+        crosses = _crosses(ring, rank.astype(like.dtype))
 
         def step(k: Array, done: Array) -> Array:
             wrapped = jnp.take_along_axis(done, jnp.minimum(last, size - 1), axis=0)
@@ -154,14 +161,24 @@ def ring_finish(ring: Ring, hops: Hops, like: Array) -> Array:
             before = jax.lax.optimization_barrier(jnp.concatenate([wrapped, done[:-1]], axis=0))
             hop = hops.of(size, k.astype(jnp.uint32), like)
             # ranks beyond the last only follow, and after the last step nothing costs anything
-            cost = jnp.where(k.astype(like.dtype) < steps[None], hop, 0.0)
+            cost = jnp.where(crosses & (k.astype(like.dtype) < steps[None]), hop, 0.0)
             return jnp.maximum(done, before) + cost
 
-        most = jnp.minimum(jnp.max(steps), float(_CALL // _STEP - 1)).astype(jnp.int32)
+        most = jnp.minimum(jnp.max(steps), float(_STEPS)).astype(jnp.int32)
         done = jax.lax.fori_loop(0, most, step, jnp.zeros((size, *like.shape), like.dtype))
         return jnp.max(jnp.where(rank <= last, done, -jnp.inf), axis=0)
 
     return _smallest(ring.ranks, run)
+
+
+def _crosses(ring: Ring, rank: Array) -> Array:
+    """Whether the link that ends at a rank crosses the fabric."""
+    if ring.crossings is None:
+        return rank >= 0
+    # steps / crossings is ranks of a domain, less at most 1/2 for a ring of two domains
+    ratio = ring.steps / jnp.maximum(ring.crossings, 1.0)
+    domain = jnp.maximum(jnp.floor(ratio + 0.501), 1.0)[None]
+    return rank - domain * jnp.floor((rank + 0.5) / domain) < 0.5
 
 
 def doubling_finish(doubling: Doubling, hops: Hops, like: Array) -> Array:
@@ -212,7 +229,7 @@ def tree_finish(tree: Tree, hops: Hops, like: Array) -> Array:
             now = jnp.where(tree.legs > 1.5, leaves, root)
             return up, down, jnp.where(c.astype(like.dtype) < chunks, now, finish)
 
-        last = jnp.minimum(jnp.max(chunks), 63.0).astype(jnp.int32)
+        last = jnp.minimum(jnp.max(chunks), _STEPS / 16.0).astype(jnp.int32)
         return jax.lax.fori_loop(0, last, chunk, (zeros, falls, like))[2]
 
     return _smallest(jnp.exp2(tree.levels), run)
@@ -255,7 +272,7 @@ def barrier_finish(barrier: Barrier, hops: Hops, like: Array) -> Array:
             largest = jnp.max(jnp.where(message < messages[None], hop, -jnp.inf), axis=0)
             return total + jnp.where(k.astype(like.dtype) < rounds, largest, 0.0)
 
-        most = jnp.minimum(jnp.max(rounds), float(_CALL // _STEP - 1)).astype(jnp.int32)
+        most = jnp.minimum(jnp.max(rounds), float(_STEPS)).astype(jnp.int32)
         return jax.lax.fori_loop(0, most, step, like)
 
     return _smallest(barrier.messages, run)
@@ -271,5 +288,5 @@ def line_finish(line: Line, hops: Hops, like: Array) -> Array:
         hop = hops.of(16, k.astype(jnp.uint32), like)
         return total + jnp.sum(jnp.where(start + place < count[None], hop, 0.0), axis=0)
 
-    most = jnp.minimum(jnp.max(jnp.ceil(count / 16.0)), float(_CALL // _STEP - 1))
+    most = jnp.minimum(jnp.max(jnp.ceil(count / 16.0)), float(_STEPS))
     return jax.lax.fori_loop(0, most.astype(jnp.int32), step, like)

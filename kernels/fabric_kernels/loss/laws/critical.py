@@ -1,8 +1,7 @@
 """From stalls anywhere in an exchange to those that its slowest rank waits for."""
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +9,12 @@ from jax import Array
 from jax.lax import stop_gradient
 from jax.scipy.special import erfc
 
-from fabric_kernels.loss.laws.rounds import Rounds, rounds_of, sampled, together
+from fabric_kernels.loss.laws.rounds import Rounds, counted, rounds_of, together
 from fabric_kernels.loss.laws.tree import tree_rounds
 from fabric_kernels.maths.chain import chain_law, chain_quantile
 from fabric_kernels.maths.normal import normal_quantile
 from fabric_kernels.maths.poisson import largest_of, most_of_many, poisson_quantile
-from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Traffic, Tree
+from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Tree
 from fabric_kernels.uniform import Uniform
 
 
@@ -26,8 +25,20 @@ class Stalls(NamedTuple):
     rate: Array  # Poisson
 
 
-StallsOf = Callable[[Array], Stalls]
-"""Stalls of a message of this many bytes."""
+class Load(NamedTuple):
+    """A pattern, in how many copies it runs at once, and the stalls of one of its messages."""
+
+    pattern: Pattern
+    copies: Array  # channels x parallel x groups
+    stalls: Stalls
+
+
+class Waits(NamedTuple):
+    """Stalls that the worst of some independent copies waits for."""
+
+    cost: Array  # s, of one count
+    rate: Array  # Poisson, of one copy
+    copies: Array
 
 
 class Luck(NamedTuple):
@@ -46,33 +57,51 @@ class RingLoad(NamedTuple):
     stalls: Array  # expected on one ring
 
 
-def stalled(traffics: Sequence[Traffic], stalls_of: StallsOf, channels: Array, luck: Luck) -> Array:
-    """Time that stalls of one class add to the slowest group of an exchange (s).
+class _Turned(NamedTuple):
+    """Levels of the count of stalls and of their chain on the slowest ring."""
+
+    count: Uniform
+    count_score: Array
+    chain_score: Array
+
+
+def stalled(loads: Sequence[Load], others: Sequence[Waits], luck: Luck) -> Array:
+    """Time that stalls add to the slowest group of an exchange (s), `others` included.
 
     A message's stalls are Poisson. A ring waits for the longest chain of them (`chain_law`), a
     tree for its worst way up and down (`tree_rounds`), halving and doubling and rounds with a
-    barrier for the worst message of each round, a line for all. With c `channels` every pattern
-    is c side by side with a c-th of the payload each. Patterns and exchanges of one group that
-    follow each other are one: their stalls are counted together and cost what they cost on
-    average. The step waits for the worst of all copies, channels x parallel x groups; where those
-    that follow each other differ in copies, the fewer are spread over the more, which keeps the
-    chance of any stall and the mean of rare ones. Rings beside other patterns are taken at one
-    level, which bounds their sum from above.
+    barrier for the worst message of each round, a line for all. Patterns and exchanges of one
+    group that follow each other are one: their stalls are counted together and cost what they
+    cost on average. The step waits for the worst of all copies; where those that follow each
+    other differ in copies, the fewer are spread over the more, which keeps the chance of any
+    stall and the mean of rare ones. Rings beside other patterns are taken at one level, which
+    bounds their sum from above.
+
+    Arrays have two axes in front of those of the lanes: the first is for classes of stalls, each
+    with luck of its own, the second has one place and is filled here, so that all counts of an
+    exchange come from one quantile.
     """
-    every = [(p, t.groups * channels) for t in traffics for p in t.patterns]
-    rings = [(p, c) for p, c in every if isinstance(p, Ring)]
-    others = [(p, c) for p, c in every if not isinstance(p, Ring)]
-    total = jnp.zeros_like(luck.struck.distance + channels)
-    if rings:
-        load, cost = _rings(rings, stalls_of, channels)
-        total = total + cost * ring_count(load, luck)
-    if others:
-        rounds, copies, cost = _rounds(others, stalls_of, channels)
-        total = total + cost * sampled(rounds, copies, luck.struck)
-    return total
+    rings = [load for load in loads if isinstance(load.pattern, Ring)]
+    rounds = [load for load in loads if not isinstance(load.pattern, Ring)]
+    ring = [_rings(rings)] if rings else []
+    waits = [wait for wait, _ in ring] + ([_rounds(rounds)] if rounds else []) + [*others]
+    costs, rates, copies = (side_by_side(values) for values in zip(*waits, strict=True))
+    levels = largest_of(stop_gradient(copies), luck.struck)
+    scores = normal_quantile(_joined(levels, luck.chain) if rings else levels)
+    if not rings:
+        return jnp.sum(costs * poisson_quantile(rates, levels, scores), axis=1, keepdims=True)
+    level, score, chain_score = _first(levels), scores[:, :1], scores[:, -1:]
+    [(wait, load)] = ring
+    turned = _turned(wait.rate, load.turns, Luck(level, luck.chain), (score, chain_score))
+    levels = _joined(turned.count, jax.tree.map(lambda x: x[:, 1:], levels))
+    scores = side_by_side([turned.count_score, scores[:, 1:-1]])
+    counts = poisson_quantile(rates, levels, scores)
+    law = chain_law(counts[:, :1], load.ranks, load.turns)
+    chained = chain_quantile(law, luck.chain, turned.chain_score)
+    rest = jnp.sum(costs[:, 1:] * counts[:, 1:], axis=1, keepdims=True)
+    return wait.cost * chained + rest
 
 
-@functools.partial(jax.jit, inline=True)
 def ring_count(load: RingLoad, luck: Luck) -> Array:
     """Stalls that the slowest of `load.copies` rings waits for.
 
@@ -83,25 +112,32 @@ def ring_count(load: RingLoad, luck: Luck) -> Array:
     the parts are turned into it by the angle of their deviations, as for two normal numbers. The
     turn starts at 4 stalls on a ring and is full at 16; with one copy it changes no law.
     """
-    largest = largest_of(load.copies, luck.struck)
-    common = jnp.clip((load.stalls - 4) / 12, 0.0, 1.0)
-    known = jnp.maximum(load.stalls, 1.0)
-    by_count = jnp.minimum(0.515 * jnp.sqrt(load.turns), jnp.sqrt(known))
+    level = largest_of(load.copies, luck.struck)
+    scores = normal_quantile(level), normal_quantile(luck.chain)
+    turned = _turned(load.stalls, load.turns, Luck(level, luck.chain), scores)
+    number = poisson_quantile(load.stalls, turned.count, turned.count_score)
+    law = chain_law(number, load.ranks, load.turns)
+    return chain_quantile(law, luck.chain, turned.chain_score)
+
+
+def _turned(stalls: Array, turns: Array, luck: Luck, scores: tuple[Array, Array]) -> _Turned:
+    """The levels of `ring_count`, from those of the largest count and of its chain."""
+    largest = luck.struck
+    common = jnp.clip((stalls - 4) / 12, 0.0, 1.0)
+    known = jnp.maximum(stalls, 1.0)
+    by_count = jnp.minimum(0.515 * jnp.sqrt(turns), jnp.sqrt(known))
     by_chain = 0.5 * jnp.exp(jnp.log(known) / 6) * common
     size = jnp.maximum(jnp.sqrt(by_count * by_count + by_chain * by_chain), 1e-30)
-    most, other = normal_quantile(largest), normal_quantile(luck.chain)
+    most, other = scores
     count_score = (by_count * most - by_chain * other) / size
     chain_score = (by_chain * most + by_count * other) / size
-    turned = Uniform(
-        count_score > 0, jnp.maximum(0.5 * erfc(jnp.abs(count_score) * 0.7071067811865476), 1e-37)
-    )
+    tail = jnp.maximum(0.5 * erfc(jnp.abs(count_score) * 0.7071067811865476), 1e-37)
     few = common == 0
     level = Uniform(
-        jnp.where(few, largest.upper, turned.upper),
-        jnp.where(few, largest.distance, turned.distance),
+        jnp.where(few, largest.upper, count_score > 0),
+        jnp.where(few, largest.distance, tail),
     )
-    law = chain_law(poisson_quantile(load.stalls, level), load.ranks, load.turns)
-    return chain_quantile(law, luck.chain, jnp.where(few, other, chain_score))
+    return _Turned(level, jnp.where(few, most, count_score), jnp.where(few, other, chain_score))
 
 
 def mean_ring_count(load: RingLoad) -> Array:
@@ -131,47 +167,50 @@ def _largest(values: Sequence[Array]) -> Array:
     return found
 
 
-def _rings(
-    rings: Sequence[tuple[Ring, Array]], stalls_of: StallsOf, channels: Array
-) -> tuple[RingLoad, Array]:
-    copies = _largest([c * r.parallel for r, c in rings])
+def side_by_side(values: Sequence[Array]) -> Array:
+    """Along the second axis."""
+    first, _, *lanes = jnp.broadcast_shapes(*(v[:, :1].shape for v in values))
+    every = [jnp.broadcast_to(v, (first, v.shape[1], *lanes)) for v in values]
+    return jnp.concatenate(every, axis=1)
+
+
+def _joined(one: Uniform, other: Uniform) -> Uniform:
+    return Uniform(*(side_by_side(pair) for pair in zip(one, other, strict=True)))
+
+
+def _first(levels: Uniform) -> Uniform:
+    return Uniform(levels.upper[:, :1], levels.distance[:, :1])
+
+
+def _rings(rings: Sequence[Load]) -> tuple[Waits, RingLoad]:
+    copies = _largest([load.copies for load in rings])
     number = turns = paid = jnp.zeros_like(copies)
-    for ring, share in rings:
-        stalls = stalls_of(ring.payload / channels)
-        spread = share * ring.parallel / copies
+    for load in rings:
+        ring: Any = load.pattern
         # a count is a step function of its rate: only what a stall costs has a slope
-        found = stop_gradient(ring.ranks * ring.steps * ring.repeats * stalls.rate * spread)
-        number, paid = number + found, paid + found * stalls.cost
-        turns = turns + ring.steps * ring.repeats / jnp.maximum(ring.ranks - 1, 1.0)
-    load = stop_gradient(RingLoad(copies, _largest([r.ranks for r, _ in rings]), turns, number))
-    return load, paid / jnp.where(number > 0, number, 1.0)
+        rate, spread = stop_gradient((load.stalls.rate, load.copies / copies))
+        steps = stop_gradient(ring.steps * ring.repeats)
+        found = stop_gradient(ring.ranks) * steps * rate * spread
+        number, paid = number + found, paid + found * load.stalls.cost
+        turns = turns + steps / jnp.maximum(stop_gradient(ring.ranks) - 1, 1.0)
+    ranks = _largest([load.pattern.ranks for load in rings])
+    load = stop_gradient(RingLoad(copies, ranks, turns, number))
+    return Waits(paid / jnp.where(number > 0, number, 1.0), number, copies), load
 
 
-def _rounds(
-    others: Sequence[tuple[Pattern, Array]], stalls_of: StallsOf, channels: Array
-) -> tuple[Rounds, Array, Array]:
-    each = [c * _parallel(p) for p, c in others]
-    copies = _largest(each)
+def _rounds(loads: Sequence[Load]) -> Waits:
+    copies = _largest([load.copies for load in loads])
     paid, parts = jnp.zeros_like(copies), []
-    for (pattern, _), copy in zip(others, each, strict=True):
-        stalls = stalls_of(pattern.payload / channels)
-        spread = copy / copies
-        rounds = stop_gradient(_pattern_rounds(pattern, stalls.rate))
-        rounds = Rounds(*(stop_gradient(spread) * value for value in rounds))
+    for load in loads:
+        pattern, rate, spread = stop_gradient(
+            (load.pattern, load.stalls.rate, load.copies / copies)
+        )
+        rounds = Rounds(*(spread * value for value in _pattern_rounds(pattern, rate)))
         parts.append(rounds)
-        paid = paid + rounds.mean * stalls.cost
+        paid = paid + rounds.mean * load.stalls.cost
     rounds = together(parts)
-    return rounds, copies, paid / jnp.where(rounds.mean > 0, rounds.mean, 1.0)
-
-
-def _parallel(pattern: Pattern) -> Array | float:
-    match pattern:
-        case Tree():
-            return pattern.trees * pattern.parallel
-        case Ring() | Doubling():
-            return pattern.parallel
-        case Barrier() | Line():
-            return 1.0
+    unit, rate = counted(rounds)
+    return Waits(unit * paid / jnp.where(rounds.mean > 0, rounds.mean, 1.0), rate, copies)
 
 
 def _pattern_rounds(pattern: Pattern, rate: Array) -> Rounds:

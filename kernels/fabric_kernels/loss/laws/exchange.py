@@ -1,19 +1,19 @@
 """Stall of one exchange: ordinary paths, marginal ones, and both classes of stall."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.lax import stop_gradient
 
 from fabric_kernels.errors import Errors
 from fabric_kernels.inputs.loss import LossBursts, Transport
-from fabric_kernels.loss.laws.critical import Luck, Stalls, stalled
+from fabric_kernels.loss.laws.critical import Load, Luck, Stalls, Waits, side_by_side, stalled
 from fabric_kernels.loss.laws.flow import Flow, Losses, Repair
 from fabric_kernels.loss.laws.schemes import RepairOf
-from fabric_kernels.maths.poisson import largest_of, poisson_quantile
 from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Traffic, Tree
 from fabric_kernels.uniform import Uniform
 
@@ -56,43 +56,90 @@ def exchange_stall(
     the sums from above. The stalls of one marginal link all lie at one rank, so each counts in
     full, and the step waits for the worst such link; they are taken at the level of the same
     uniforms, again a bound from above. The chain uniform serves both classes, for timers with its
-    ends exchanged, so that a long chain of one is not a long chain of the other.
+    ends exchanged, so that a long chain of one is not a long chain of the other. With c `channels`
+    every pattern is c side by side with a c-th of the payload each.
+
+    Inside, a first axis tells classes apart and a second one paths: both are one computation.
     """
-    ordinary = scheme(flow, Losses(errors.path_loss_rate, bursts))
-    told = Luck(drawn.lost, drawn.chain)
-    timed = Luck(drawn.timed_out, Uniform(~drawn.chain.upper, drawn.chain.distance))
-    total = stalled(traffics, lambda payload: ordinary(payload).told, channels, told)
-    total = total + stalled(traffics, lambda payload: ordinary(payload).timed, channels, timed)
-    marginal = scheme(flow, Losses(errors.marginal_path_loss_rate, bursts))
-    return total + _marginal(traffics, marginal, errors.marginal_links, channels, drawn)
-
-
-def _marginal(
-    traffics: Sequence[Traffic], repair: RepairOf, links: Array, channels: Array, drawn: Drawn
-) -> Array:
-    told, timed = [], []
+    given = (traffics, flow, errors, bursts, channels, drawn)
+    rank = max(jnp.ndim(leaf) for leaf in jax.tree.leaves(given))
+    lanes = jnp.broadcast_shapes(*(jnp.shape(leaf) for leaf in jax.tree.leaves(given)))
+    traffics, flow, errors, bursts, channels, drawn = jax.tree.map(
+        lambda leaf: jnp.reshape(leaf, (1,) * (rank + 2 - jnp.ndim(leaf)) + jnp.shape(leaf)), given
+    )
+    paths = [errors.path_loss_rate, *(paths.rate for paths in errors.marginal)]
+    repair = scheme(flow, Losses(side_by_side(paths), bursts))
+    loads: list[Load] = []
+    links = [MarginalLoad(paths.number, []) for paths in errors.marginal]
+    timers = False
     for traffic in traffics:
         for pattern in traffic.patterns:
-            found: Repair = repair(pattern.payload / channels)
-            messages = messages_of_flow(pattern)
-            told.append(found.told._replace(rate=found.told.rate * messages))
-            timed.append(found.timed._replace(rate=found.timed.rate * messages))
-    worst = jnp.maximum(links, 1.0) * channels
-    some = links > 0
-    total = jnp.zeros_like(drawn.lost.distance + links)
-    for classes, u in ((told, drawn.lost), (timed, drawn.timed_out)):
-        if classes:
-            stalls = _summed(classes)
-            count = poisson_quantile(jnp.where(some, stalls.rate, 0.0), largest_of(worst, u))
-            total = total + stalls.cost * count
-    return total
+            found = repair(pattern.payload / channels)
+            timers = found.timed is not None
+            every = [_on_path(_classes(found), place) for place in range(len(paths))]
+            loads.append(Load(pattern, traffic.groups * channels * parallel(pattern), every[0]))
+            for link, stalls in zip(links, every[1:], strict=True):
+                link.stalls.append(stalls._replace(rate=stalls.rate * messages_of_flow(pattern)))
+    if not loads:
+        return jnp.zeros(lanes, errors.path_loss_rate.dtype)
+    worst = [_worst(link, channels) for link in links]
+    total = stalled(loads, worst, _luck(drawn, timers=timers))
+    return jnp.broadcast_to(jnp.sum(total, axis=(0, 1)), lanes)
 
 
-def _summed(classes: Sequence[Stalls]) -> Stalls:
-    rate = cost = jnp.zeros_like(classes[0].rate)
-    for stalls in classes:
-        rate, cost = rate + stalls.rate, cost + stalls.rate * stalls.cost
-    return Stalls(cost / jnp.where(rate > 0, rate, 1.0), rate)
+class MarginalLoad(NamedTuple):
+    """Marginal links of one kind, and the stalls of one sender on one of them, per pattern."""
+
+    number: Array
+    stalls: list[Stalls]
+
+
+def _classes(repair: Repair) -> Stalls:
+    """Stalls told and timed along the first axis."""
+    if repair.timed is None:
+        return repair.told
+    return Stalls(*(_both(*pair) for pair in zip(repair.told, repair.timed, strict=True)))
+
+
+def _both(told: Array, timed: Array) -> Array:
+    return jnp.concatenate(jnp.broadcast_arrays(told, timed), axis=0)
+
+
+def _on_path(stalls: Stalls, place: int) -> Stalls:
+    return Stalls(*(x if x.shape[1] == 1 else x[:, place : place + 1] for x in stalls))
+
+
+def _luck(drawn: Drawn, *, timers: bool) -> Luck:
+    if not timers:
+        return Luck(drawn.lost, drawn.chain)
+    chain = drawn.chain
+    return Luck(
+        Uniform(*(_both(*pair) for pair in zip(drawn.lost, drawn.timed_out, strict=True))),
+        Uniform(_both(chain.upper, ~chain.upper), _both(chain.distance, chain.distance)),
+    )
+
+
+def _worst(link: MarginalLoad, channels: Array) -> Waits:
+    """The worst of the marginal links of one kind."""
+    rate = cost = jnp.zeros_like(link.stalls[0].rate)
+    for stalls in link.stalls:
+        found = stop_gradient(stalls.rate)
+        rate, cost = rate + found, cost + found * stalls.cost
+    mean = cost / jnp.where(rate > 0, rate, 1.0)
+    number = stop_gradient(link.number)
+    copies = jnp.maximum(number, 1.0) * channels
+    return Waits(mean, jnp.where(number > 0, rate, 0.0), copies)
+
+
+def parallel(pattern: Pattern) -> Array | float:
+    """Copies of a pattern that run side by side in one group."""
+    match pattern:
+        case Tree():
+            return pattern.trees * pattern.parallel
+        case Ring() | Doubling():
+            return pattern.parallel
+        case Barrier() | Line():
+            return 1.0
 
 
 def messages_of_flow(pattern: Pattern) -> Array:

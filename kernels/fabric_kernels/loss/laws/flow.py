@@ -59,7 +59,7 @@ class Repair(NamedTuple):
     """What the losses of one message cost: repaired by the receiver's word, or by the timer."""
 
     told: Stalls
-    timed: Stalls
+    timed: Stalls | None  # None: there is no timer
 
 
 def chance_of_any(packets: Array, losses: Losses) -> Array:

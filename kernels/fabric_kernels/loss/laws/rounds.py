@@ -1,6 +1,7 @@
 """Stalls of rounds that wait for the slowest of their messages."""
 
 import functools
+import math
 from typing import NamedTuple
 
 import jax
@@ -8,13 +9,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from fabric_kernels.maths.order_statistics import level_of_largest, moments_of_largest
-from fabric_kernels.maths.poisson import largest_of, poisson_quantile, smooth_poisson_quantile
+from fabric_kernels.maths.poisson import smooth_poisson_quantile
 from fabric_kernels.uniform import Uniform
 
 SUMMED_RATE = 4.0
 """Rates up to this are summed count by count, others integrated."""
 
 _COUNTS = 30  # beyond the largest of 1e9 counts of that rate
+_LOG_FACTORIALS = tuple(math.lgamma(k + 2) for k in range(_COUNTS))
 
 
 class Rounds(NamedTuple):
@@ -59,23 +61,26 @@ def largest_poisson_moments(rate: Array, number: Array) -> tuple[Array, Array]:
 
 
 def _summed(rate: Array, number: Array) -> tuple[Array, Array]:
-    mass = [jnp.exp(-rate)]
-    for count in range(1, _COUNTS + 1):
-        mass.append(mass[-1] * rate / count)
-    beyond = mass.pop()
-    survival = [beyond]
-    for part in reversed(mass[1:]):
-        survival.append(survival[-1] + part)
-    survival.reverse()  # P(count > k) for k = 0, 1 ...
-    mean, square = jnp.zeros_like(rate * number), jnp.zeros_like(rate * number)
-    below = jnp.zeros_like(rate)
-    for count, (part, above) in enumerate(zip(mass, survival, strict=True)):
-        below = below + part
-        logarithm = jnp.where(
-            above < 0.5, jnp.log1p(-jnp.minimum(above, 0.5)), jnp.log(jnp.minimum(below, 1.0))
-        )
-        passed = -jnp.expm1(number * logarithm)
-        mean, square = mean + passed, square + (2 * count + 1) * passed
+    """Mean and variance from the sum over counts, the highest first."""
+    factorials = jnp.asarray(_LOG_FACTORIALS, rate.dtype)
+    logarithm = jnp.log(jnp.maximum(rate, 1e-30))
+    once = rate * jnp.exp(-rate)
+
+    def added(passed_over: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        tail, mean, square = carry
+        k = _COUNTS - 1 - passed_over
+        count = k.astype(rate.dtype)
+        # the first power is taken apart, so that a small rate keeps its precision
+        above = tail * once * jnp.exp(count * logarithm - factorials[k])  # P(count > k)
+        share = jnp.minimum(above, 0.5)
+        reached = jnp.where(above < 0.5, jnp.log1p(-share), jnp.log(jnp.maximum(1 - above, 1e-30)))
+        passed = -jnp.expm1(number * reached)
+        tail = 1 + tail * rate / (count + 1)
+        return tail, mean + passed, square + (2 * count + 1) * passed
+
+    nothing = jnp.zeros_like(rate * number)
+    start = (jnp.ones_like(rate), nothing, nothing)
+    _, mean, square = jax.lax.fori_loop(0, _COUNTS, added, start)
     return mean, jnp.maximum(square - mean * mean, 0.0)
 
 
@@ -87,9 +92,8 @@ def together(parts: list[Rounds]) -> Rounds:
     return total
 
 
-@functools.partial(jax.jit, inline=True)
-def sampled(rounds: Rounds, copies: Array, u: Uniform) -> Array:
-    """Stalls that the slowest of `copies` such sequences waits for, at the level of u.
+def counted(rounds: Rounds) -> tuple[Array, Array]:
+    """Unit f and Poisson rate whose count times the unit has the law of such a sequence.
 
         count = f x Poisson(mean / f),  f = max(variance / mean, mean / events)
 
@@ -99,5 +103,4 @@ def sampled(rounds: Rounds, copies: Array, u: Uniform) -> Array:
     known = jnp.where(rounds.mean > 0, rounds.mean, 1.0)
     share = known / jnp.maximum(rounds.events, known)
     unit = jnp.clip(jnp.maximum(rounds.variance / known, share), 1e-6, 1.0)
-    rate = jnp.where(rounds.mean > 0, rounds.mean / unit, 0.0)
-    return unit * poisson_quantile(rate, largest_of(copies, u))
+    return unit, jnp.where(rounds.mean > 0, rounds.mean / unit, 0.0)

@@ -120,30 +120,27 @@ def trimming_repair(flow: Flow, losses: Losses) -> RepairOf:
     cost = (flow.round_trip + flow.packet_time * losses.per_event) * again
 
     def of(payload: Array) -> Repair:
-        return Repair(Stalls(cost, flow.packets(payload) * event), _never(cost))
+        return Repair(Stalls(cost, flow.packets(payload) * event), None)
 
     return of
 
 
-def link_retry_repair(flow: Flow, losses: Losses, loop: Array) -> RepairOf:
+def link_retry_repair(flow: Flow, losses: Losses) -> RepairOf:
     """Link retry: the port repeats the broken frame, and nothing is lost end to end.
 
-        told: cost loop + 2 frames;  no timer
+        told: cost R + 2 frames;  no timer
 
-    `loop` (s) is out and back on the cable with both turnarounds: go-back-N on one link.
+    The round trip of the flow is that of one link: out and back on the cable with both
+    turnarounds. Go-back-N on one link.
     """
     event = losses.exponent / losses.per_event
     again = _over(losses.rate / (1 - losses.rate), losses.exponent)
-    cost = (loop + 2 * flow.packet_time) * again
+    cost = (flow.round_trip + 2 * flow.packet_time) * again
 
     def of(payload: Array) -> Repair:
-        return Repair(Stalls(cost, flow.packets(payload) * event), _never(cost))
+        return Repair(Stalls(cost, flow.packets(payload) * event), None)
 
     return of
-
-
-def _never(like: Array) -> Stalls:
-    return Stalls(jnp.zeros_like(like), jnp.zeros_like(like))
 
 
 def _with(first: Stalls, extra: Stalls) -> Array:

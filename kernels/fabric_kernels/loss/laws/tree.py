@@ -1,6 +1,7 @@
 """Stalls on the longest way from the leaves of a tree to its root."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from fabric_kernels.pattern import Tree
 
 _COUNTS = 10
 _LEVELS = 24
+_LOG_FACTORIALS = tuple(math.lgamma(k + 2) for k in range(_COUNTS + 5))
 
 
 @functools.partial(jax.jit, inline=True)
@@ -34,8 +36,9 @@ def tree_rounds(tree: Tree, rate: Array) -> Rounds:
     full = 2 * (jnp.exp2(depth) - 1)
     edge = tree.chunks * rate * edges / full
     survival = _recursion(edge, depth)
-    mean = sum(survival[1:], survival[0])
-    square = sum(((2 * k + 1) * s for k, s in enumerate(survival)), jnp.zeros_like(mean))
+    odd = jnp.arange(1, 2 * _COUNTS, 2).astype(survival.dtype)
+    mean = jnp.sum(survival, axis=0)
+    square = jnp.sum(odd.reshape((_COUNTS,) + (1,) * mean.ndim) * survival, axis=0)
     bound = depth * jnp.minimum(most_of_many(edge, 0.6931471805599453 + 0 * edge), 1e30)
     light = survival[-1] < 1e-3
     number = tree.legs * tree.repeats
@@ -47,25 +50,31 @@ def tree_rounds(tree: Tree, rate: Array) -> Rounds:
     )
 
 
-def _recursion(edge: Array, depth: Array) -> list[Array]:
-    """P(M > k) of the whole tree for k = 0, 1 ..."""
-    small = jnp.minimum(edge, 20.0)
-    mass = [jnp.exp(-small)]
-    for count in range(1, _COUNTS + 6):
-        mass.append(mass[-1] * small / count)
-    beyond = [sum(mass[k + 2 :], mass[k + 1]) for k in range(_COUNTS)]  # P(edge > k)
+def _poisson_masses(rate: Array) -> Array:
+    """P(Poisson = 0), P(Poisson = 1) ... along a leading axis."""
+    column = (-1,) + (1,) * rate.ndim
+    power = jnp.arange(_COUNTS + 5).astype(rate.dtype).reshape(column)
+    factorials = jnp.asarray(_LOG_FACTORIALS, rate.dtype).reshape(column)
+    # the first power is taken apart, so that a small rate keeps its precision
+    once = (rate * jnp.exp(-rate))[None]
+    logarithm = jnp.log(jnp.maximum(rate, 1e-30))[None]
+    return jnp.concatenate([jnp.exp(-rate)[None], once * jnp.exp(power * logarithm - factorials)])
 
-    def level(number: Array, above: list[Array]) -> list[Array]:
-        raised = []
-        for k in range(_COUNTS):
-            # P(edge + M > k)
-            one = beyond[k]
-            for j in range(k + 1):
-                one = one + mass[j] * above[k - j]
-            one = jnp.minimum(one, 1.0)
-            inside = number.astype(depth.dtype) < depth
-            raised.append(jnp.where(inside, one * (2 - one), above[k]))
-        return raised
 
-    start = [jnp.zeros_like(edge + depth)] * _COUNTS
+def _recursion(edge: Array, depth: Array) -> Array:
+    """P(M > k) of the whole tree for k = 0, 1 ... along a leading axis."""
+    mass = _poisson_masses(jnp.minimum(edge, 20.0))
+    beyond = jax.lax.cumsum(mass[1:], axis=0, reverse=True)[:_COUNTS]  # P(edge > k)
+
+    def level(number: Array, above: Array) -> Array:
+        # P(edge + M > k); `lower` are the counts below 0, which nothing adds up to
+        padded = jnp.concatenate([lower, above])
+        one = beyond + mass[:1] * above
+        for j in range(1, _COUNTS):
+            one = one + mass[j : j + 1] * padded[_COUNTS - 1 - j : 2 * _COUNTS - 1 - j]
+        one = jnp.minimum(one, 1.0)
+        return jnp.where(number.astype(depth.dtype) < depth[None], one * (2 - one), above)
+
+    start = jnp.zeros((_COUNTS, *(edge + depth).shape), edge.dtype)
+    lower = start[1:]
     return jax.lax.fori_loop(0, _LEVELS, level, start)
