@@ -1,6 +1,7 @@
 # make demo   a first sweep, its table and its figure
 # make test   the whole test suite
 # make lint   style and types
+# make notebooks  the notebooks as .ipynb, with their results, from the store of the demo
 # make docs   what is generated from the code: docs/quantities.md, docs/model.md
 # make pages  pages of results, each from the store of a shipped sweep
 # make bench  how fast, and how much work a sample is
@@ -16,7 +17,7 @@ TABLES ?= step_time allreduce_time slowest_clock_fraction scaling_efficiency lim
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo readme test lint docs pages bench constraints install clean
+.PHONY: demo readme notebooks test lint docs pages bench constraints install clean
 .DELETE_ON_ERROR:
 
 install: $(INSTALLED)
@@ -38,6 +39,14 @@ demo: $(INSTALLED)
 # the table of results in README.md, from the store of the demo
 readme: demo
 	$(BIN)/python bench/figure.py $(STORE) $(FIGURE) --readme README.md
+
+# the sweep of the plan is large: its samples are cut down here
+notebooks: demo
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[notebooks]'
+	$(BIN)/fabricarlo run notebooks/sweeps/plan.yaml --samples 16384 --out $(dir $(STORE))plan.zarr
+	FABRICARLO_STORE=$(abspath $(STORE)) FABRICARLO_PLAN_STORE=$(abspath $(dir $(STORE)))/plan.zarr \
+	  FABRICARLO_FIGURES=$(abspath $(dir $(FIGURE))) \
+	  $(BIN)/jupytext --to ipynb --execute notebooks/0*.py
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile

@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from fabric_kernels.catalogue import ANSWERS
+from fabric_kernels.collective import Collective
+from fabric_kernels.errors import Errors, MarginalPaths
+from fabric_kernels.expert import Expert
 from fabric_kernels.operation import Operation
 from fabric_kernels.operation.gradients import Replicated
-from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Tree
+from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Traffic, Tree
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.quantity import has_structure, quantities
 from fabric_kernels.uniform import Uniform
 from fabric_kernels.workload import Message, Workload
@@ -33,12 +37,20 @@ PATH: Mapping[str, float] = dict.fromkeys(
 )  # fmt: skip
 """Numbers of a path for answers that only look at its rate and its hops."""
 
+CLEAN: Mapping[str, float] = {
+    n: 0.0 for kind in (Collective, Expert, Pipeline) for n in quantities(kind)
+}
+"""Times of exchanges for answers that only look at their traffic."""
 
-def record_of(kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> Any:
+
+def record_of(
+    kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike, traffic: Traffic | None = None
+) -> Any:
     """A record of lanes from numbers by name; a quantity without a number takes its default.
 
     A workload has one message, its payload over its data-parallel ranks, which stand
-    tensor_parallel apart; traffic is none; an operation is the all-reduce.
+    tensor_parallel apart; an operation is the all-reduce. An exchange sends `traffic`, of plain
+    numbers, or nothing. Paths are marginal where a number of marginal links is given.
     """
     if kind is Operation:
         return Replicated()
@@ -50,8 +62,13 @@ def record_of(kind: type, given: Mapping[str, ArrayLike], dtype: DTypeLike) -> A
     if kind is Workload:
         one, apart = jnp.ones((), dtype), jnp.asarray(given.get("tensor_parallel", 1), dtype)
         values["messages"] = (Message(one, one, apart),)
+    elif kind is Errors:
+        rate, number = values["marginal_path_loss_rate"], values["marginal_links"]
+        marginal = np.any(given.get("marginal_links", 0))
+        values["marginal"] = (MarginalPaths(rate, number),) if marginal else ()
     elif has_structure(kind):
-        values["traffic"] = ()
+        made = jax.tree.map(lambda number: jnp.asarray(number, dtype), traffic)
+        values["traffic"] = () if traffic is None else (made,)
     return kind(**values)
 
 
@@ -67,6 +84,7 @@ def _arguments(
     given: Mapping[str, ArrayLike],
     uniforms: Mapping[str, tuple[ArrayLike, ArrayLike]],
     records: Mapping[str, Any],
+    traffic: Mapping[str, Traffic],
     dtype: DTypeLike,
 ) -> dict[str, Any]:
     """Every parameter of the stage, from ready-made records, uniforms or numbers by name."""
@@ -77,7 +95,7 @@ def _arguments(
         if parameter in records:
             arguments[parameter] = records[parameter]
         elif get_origin(hint) is None:
-            arguments[parameter] = record_of(hint, given, dtype)
+            arguments[parameter] = record_of(hint, given, dtype, traffic.get(parameter))
         else:
             upper, distance = uniforms[parameter]
             arguments[parameter] = Uniform(jnp.asarray(upper, bool), jnp.asarray(distance, dtype))
@@ -91,15 +109,18 @@ def answer(
     *,
     uniforms: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     records: Mapping[str, Any] | None = None,
+    traffic: Mapping[str, Traffic] | None = None,
     dtype: DTypeLike = np.float64,
 ) -> dict[str, np.ndarray]:
     """The quantities that one answer computes, evaluated in `dtype` on equal lanes.
 
     `uniforms` are (upper, distance) by slot parameter; `records` are ready-made records by
-    parameter; every other parameter is built from `given`. Lanes are padded to few sizes, so that
-    a test file compiles an answer once or twice.
+    parameter; every other parameter is built from `given`, an exchange with the `traffic` of its
+    parameter. Lanes are padded to few sizes, so that a test file compiles an answer once or twice.
     """
-    made = answered(question, name, given, uniforms=uniforms, records=records, dtype=dtype)
+    made = answered(
+        question, name, given, uniforms=uniforms, records=records, traffic=traffic, dtype=dtype
+    )
     return {f: np.asarray(getattr(made, f)) for f in quantities(type(made))}
 
 
@@ -136,12 +157,13 @@ def answered(
     *,
     uniforms: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
     records: Mapping[str, Any] | None = None,
+    traffic: Mapping[str, Traffic] | None = None,
     dtype: DTypeLike = np.float64,
 ) -> Any:
     """The record that one answer gives, structures included, as NumPy arrays; see `answer`."""
     stage = ANSWERS[question][name]
     with precision(dtype):
-        arguments = _arguments(stage, given, uniforms or {}, records or {}, dtype)
+        arguments = _arguments(stage, given, uniforms or {}, records or {}, traffic or {}, dtype)
         shape = np.broadcast_shapes(*(leaf.shape for leaf in jax.tree.leaves(arguments)))
         lanes = int(np.prod(shape))
         padding = (0, (256 if lanes <= 256 else 1024) - lanes)

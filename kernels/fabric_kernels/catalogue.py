@@ -34,7 +34,7 @@ from fabric_kernels.congestion.none import none
 from fabric_kernels.congestion.pfc import pfc
 from fabric_kernels.congestion.spray_trimming import spray_trimming
 from fabric_kernels.cooling.air import air
-from fabric_kernels.cooling.single_phase import flow_refusal, single_phase
+from fabric_kernels.cooling.single_phase import flow_refusal, single_phase, supply_refusal
 from fabric_kernels.cooling.two_phase import two_phase
 from fabric_kernels.energy.by_phase import by_phase
 from fabric_kernels.errors.forward_error_correction import forward_error_correction
@@ -215,6 +215,7 @@ REFUSALS: dict[Callable[..., Any], Callable[..., str | None]] = {
     rail_optimised: rail_optimised_refusal,
     multi_plane: multi_plane_refusal,
     single_phase: flow_refusal,
+    two_phase: supply_refusal,
     dcqcn: dcqcn_refusal,
     dcqcn_fluid: dcqcn_refusal,
     dctcp: buffer_refusal,

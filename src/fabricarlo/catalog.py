@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -71,6 +72,25 @@ def _read(_answers: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, Preset
             found[preset.name] = preset
         document.stop_if_refused()
     return found
+
+
+_RATE = re.compile(r"-\d+g(?=-|$)")
+
+
+def unknown_preset(name: object) -> str:
+    """Say that a preset is unknown, the nearest, and at which rates there are such fabrics."""
+    text = unknown(name, "a preset", presets(), "fabricarlo list presets")
+    stem = _RATE.sub("", str(name))
+    if stem == str(name):
+        return text
+    rates = {n: p.settings.values["link_rate"] * 8e-9 for n, p in presets().items()
+             if "link_rate" in p.settings.values}  # fmt: skip
+    alike = [n for n in rates if _RATE.sub("", n) == stem]
+    alike = alike or [n for n in rates if n.startswith(f"{stem}-")]
+    if not alike:
+        return text
+    listed = ", ".join(f"{n} ({rates[n]:g} Gbit/s)" for n in alike)
+    return f"{text} There is no other rate than those of {listed}."
 
 
 KEYS = ("meaning", "base", "set", "draws")

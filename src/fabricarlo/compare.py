@@ -23,6 +23,7 @@ ALPHA = 1e-3
 TOLERANCE = 1e-5
 """Relative shift below which nothing is reported: other devices and versions differ by that."""
 FEW = 20  # shifts that are printed
+WIDTH = 400  # let the terminal fold lines, if it must
 BLOCK = 2**22  # samples that are compared at a time
 
 
@@ -233,7 +234,7 @@ def print_comparison(found: Comparison) -> None:
         found.shifts, key=lambda s: (not s.significant, -abs(np.nan_to_num(s.relative)))
     )
     if any(s.before != s.after for s in ranked):
-        wide = Console(width=max(console.width, 150))
+        wide = Console(width=WIDTH)
         wide.print(_table([s for s in ranked if s.before != s.after][:FEW]))
     console.print("[bold]no significant shift[/bold]" if found.passed else "[bold]SHIFTED[/bold]")
 

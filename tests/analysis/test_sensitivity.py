@@ -5,6 +5,8 @@ import pytest
 import xarray as xr
 
 from fabricarlo.analysis import AnalysisError, first_order_indices, sobol_indices
+from fabricarlo.report.facts import facts_of
+from fabricarlo.report.tables import tables
 from tests.analysis.laws import CASES, DIM, design, points
 from tests.engine import small
 
@@ -137,6 +139,10 @@ def test_a_sweep_with_the_design_says_what_matters(tmp_path):
     first, total = each / whole, each * (1 + each) / whole
     assert_inside(found, "first_order", [first, first, 0.0])
     assert_inside(found, "total", [total, total, 0.0])
+
+    made = tables(facts_of(tree, "small"))["indices"].rows
+    assert {row[3] for row in made} == {"first order", "total"}
+    assert {row[1] for row in made} == {0}, "matrix A alone is the design of the report"
 
 
 @pytest.mark.parametrize(

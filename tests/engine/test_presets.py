@@ -16,7 +16,17 @@ from fabricarlo.written.settings import merged
 from tests.tables import reference_table
 
 PRESETS = presets()
-KINDS = ("gpu", "fabric", "cooling", "workload")
+KINDS = (
+    "calibration", "cooling", "fabric", "gpu", "optics", "rack", "recovery", "site", "supply",
+    "workload",
+)  # fmt: skip
+SHARED = {
+    ("calibration", "gpu"): {"ring_rate", "reduction_rate"},
+    ("calibration", "rack"): {"ring_rate", "reduction_rate"},
+    ("cooling", "supply"): {"air_supply_temperature", "coolant_supply_temperature"},
+    ("fabric", "recovery"): {"loss"},
+}
+"""What two kinds both set, since one builds on the other or takes the place of a part of it."""
 
 
 def of_kind(kind: str) -> list[Preset]:
@@ -24,14 +34,29 @@ def of_kind(kind: str) -> list[Preset]:
 
 
 def test_the_promised_presets_exist() -> None:
+    rates = (400, 800, 1600)
+    coolings = ("air-cooled", "cold-plates", "chilled-plates", "boiling-plates", "air", "two-phase")
+    racks = ("h100", "b200", "gb200", "gb300")
     assert set(PRESETS) == {
-        "gpu/h100", "gpu/b200", "gpu/gb200-nvl72", "gpu/gb300-nvl72",
+        *(f"gpu/{n}" for n in ("a100", "h100", "h200", "b200", "gb200-nvl72", "gb300-nvl72")),
+        "gpu/mi300x",
         "fabric/roce-400g", "fabric/roce-800g", "fabric/infiniband-ndr", "fabric/infiniband-xdr",
+        "fabric/roce-1600g", "fabric/infiniband-ndr-sharp", "fabric/infiniband-xdr-sharp",
         *(f"fabric/roce-{kind}-{rate}g" for kind in ("dcqcn", "dctcp", "pfc", "trimming")
-          for rate in (400, 800, 1600)),
-        "cooling/air", "cooling/single-phase-25c", "cooling/single-phase-40c",
-        "cooling/single-phase-45c",
-        "workload/dense-70b", "workload/dense-405b", "workload/dense-2t", "workload/seed-document",
+          for rate in rates),
+        *(f"cooling/{name}" for name in coolings),
+        *(f"cooling/single-phase-{degrees}c" for degrees in (25, 40, 45)),
+        *(f"supply/{degrees}c" for degrees in range(15, 55, 5)),
+        *(f"rack/{gpu}-{power}kw" for gpu in racks for power in (40, 80, 132)),
+        *(f"optics/{kind}-{rate}" for kind in ("dsp", "lpo", "cpo") for rate in ("800g", "1.6t")),
+        "optics/cpo-800g-30-percent",
+        "site/cold", "site/dallas", "site/desert", "site/tropical",
+        "recovery/nccl", "recovery/nccl-timeout-14", "recovery/nccl-single-nak", "recovery/irn",
+        "recovery/uec", "recovery/uec-trimming", "recovery/link-retry",
+        *(f"calibration/{n}" for n in ("volta", "ampere", "hopper", "blackwell", "cdna3")),
+        *(f"calibration/{n}" for n in ("rdma", "efa-1", "efa-2", "tcpx")),
+        "workload/dense-70b", "workload/dense-405b", "workload/dense-2t", "workload/mixture-671b",
+        "workload/seed-document",
     }  # fmt: skip
     assert {name.partition("/")[0] for name in PRESETS} == set(KINDS)
 
@@ -48,18 +73,25 @@ def test_every_value_has_a_source_and_a_mark(name: str) -> None:
 
 
 def test_kinds_of_presets_set_different_things() -> None:
-    for first, second in itertools.combinations(KINDS, 2):
-        ours = {n for p in of_kind(first) for n in p.entries}
-        theirs = {n for p in of_kind(second) for n in p.entries}
-        assert not ours & theirs, f"{first} and {second} both set {ours & theirs}"
+    for pair in itertools.combinations(KINDS, 2):
+        first, second = ({n for p in of_kind(kind) for n in p.entries} for kind in pair)
+        if pair == ("gpu", "rack"):  # a rack is a number of GPUs
+            assert second == first
+            continue
+        assert first & second == SHARED.get(pair, set()), f"{pair} both set {first & second}"
 
 
-@pytest.mark.parametrize("kind", ["gpu", "fabric"])
+@pytest.mark.parametrize("kind", ["gpu", "fabric", "optics", "rack", "site", "supply"])
 def test_presets_of_a_kind_set_the_same_things(kind: str) -> None:
-    assert len({frozenset(p.entries) for p in of_kind(kind)}) == 1
+    # switches that add are there for a collective that has them add; no other fabric chooses one
+    adding = {p.name for p in of_kind(kind) if "collective" in p.entries}
+    assert adding == {p.name for p in of_kind(kind) if p.name.endswith("-sharp")}
+    assert len({frozenset(set(p.entries) - {"collective"}) for p in of_kind(kind)}) == 1
 
 
-@pytest.mark.parametrize("cooling", ["cooling/air", "cooling/single-phase-40c"])
+@pytest.mark.parametrize(
+    "cooling", ["cooling/air", "cooling/single-phase-40c", "cooling/two-phase"]
+)
 def test_one_of_each_kind_and_the_gpus_are_a_whole_model(cooling: str) -> None:
     fixed = PRESETS["gpu/b200"].settings
     for name in ("fabric/roce-800g", "workload/dense-405b", cooling):
@@ -69,6 +101,37 @@ def test_one_of_each_kind_and_the_gpus_are_a_whole_model(cooling: str) -> None:
     outputs = ["step_time", "rack_power"]
     known = {n: q.default for n, q in declared().items() if q.default is not None} | fixed.values
     assert set(model.needed(outputs)) - set(known) == {"gpus"}
+
+
+@pytest.mark.parametrize("preset", of_kind("rack"), ids=[p.name for p in of_kind("rack")])
+def test_a_rack_is_full_of_its_power(preset: Preset) -> None:
+    values = preset.settings.values
+    each = values["power_cap"] + values["other_power"]
+    named = float(preset.name.rpartition("-")[2].removesuffix("kw")) * 1e3
+    # a whole number of GPUs, H100 in whole nodes of eight
+    step = 8 * each if "h100" in preset.name else each
+    assert abs(values["gpus_per_rack"] * each - named) <= step / 2
+
+
+GENERATIONS = {
+    "a100": ("ampere", 0, 240e9),
+    "h100": ("hopper", 1, 370.8e9),
+    "h200": ("hopper", 1, 370.8e9),
+    "b200": ("blackwell", 1, 721.8e9),
+    "gb200-nvl72": ("blackwell", 1, 721.8e9),
+    "gb300-nvl72": ("blackwell", 1, 721.8e9),
+    "mi300x": ("ampere", 0, 316e9),  # RCCL has no NVLS; latencies as Ampere's
+}
+
+
+@pytest.mark.parametrize("preset", of_kind("gpu"), ids=[p.name for p in of_kind("gpu")])
+def test_a_gpu_is_of_its_generation(preset: Preset) -> None:
+    generation, reduces, ring_rate = GENERATIONS[preset.label]
+    values = preset.settings.values
+    flags = declared()["gpu_generation"].flags
+    assert flags[int(values["gpu_generation"])] == generation
+    assert values["nvlink_reduction"] == reduces
+    assert values["ring_rate"] == pytest.approx(ring_rate)
 
 
 @pytest.mark.parametrize("preset", of_kind("gpu"), ids=[p.name for p in of_kind("gpu")])
@@ -108,6 +171,44 @@ def test_fabrics_of_one_rate_differ_in_what_matters() -> None:
     assert (roce.choices["loss"], infiniband.choices["loss"]) == ("go_back_n", "link_retry")
 
 
+@pytest.mark.parametrize("preset", of_kind("fabric"), ids=[p.name for p in of_kind("fabric")])
+def test_a_fabric_has_the_rate_of_its_name(preset: Preset) -> None:
+    named = re.search(r"-(\d+)g$", preset.name)
+    rate = float(named[1]) if named else {"ndr": 400.0, "xdr": 800.0}[preset.label.split("-")[1]]
+    assert preset.settings.values["link_rate"] * 8e-9 == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("name", ["ndr", "xdr"])
+def test_a_fabric_that_adds_is_the_same_fabric_otherwise(name: str) -> None:
+    plain, adding = (PRESETS[f"fabric/infiniband-{name}{end}"].settings for end in ("", "-sharp"))
+    assert (plain.values["fabric_reduction"], adding.values["fabric_reduction"]) == (0, 1)
+    assert adding.values == plain.values | {"fabric_reduction": 1}
+    assert adding.choices == plain.choices | {"collective": "sharp"}
+
+
+def test_fabrics_lose_the_same_on_the_wire() -> None:
+    assert len({p.settings.values["packet_loss_rate"] for p in of_kind("fabric")}) == 1
+
+
+RATES = [
+    ("roce-dcqcn-200g", "roce-dcqcn-{}g", (400, 800, 1600)),
+    ("roce-trimming-3200g", "roce-trimming-{}g", (400, 800, 1600)),
+    ("infiniband-xdr-1600g", "infiniband-xdr", (800,)),
+    ("infiniband-ndr-sharp-800g", "infiniband-ndr-sharp", (400,)),
+]
+
+
+@pytest.mark.parametrize(("asked", "kind", "rates"), RATES)
+@pytest.mark.parametrize("where", ["base: [{}]", "axes: {{fabric: [{}], gpus: [8]}}"])
+def test_a_rate_that_a_fabric_does_not_have_is_refused(
+    asked: str, kind: str, rates: tuple[int, ...], where: str
+) -> None:
+    text = "schema_version: 1\nsweep: a\nseed: 1\nsamples: 64\noutputs: [step_time]\n"
+    allowed = ", ".join(f"fabric/{kind.format(rate)} ({rate} Gbit/s)" for rate in rates)
+    with pytest.raises(SpecError, match=re.escape(f"no other rate than those of {allowed}.")):
+        load_spec(text + where.format(f"fabric/{asked}"))
+
+
 def test_every_choice_of_an_axis_of_coolings_composes() -> None:
     text = """
 schema_version: 1
@@ -131,7 +232,8 @@ BROKEN = [
     ("x: {meaning: m, set: {link_rate: 3}}", "needs value, source and evidence"),
     ("x: {set: {link_rate: {value: 1, source: s, evidence: Z}}}", "'Z' is no mark; known: M"),
     ("x: {set: {link_rat: {value: 1, source: s, evidence: M}}}", "Did you mean link_rate?"),
-    ("x: {sets: {}}", "'sets' is not a key. Known: meaning, set, draws. Did you mean set?"),
+    ("x: {base: [kind/y]}", "'kind/y' is not a preset read before this"),
+    ("x: {sets: {}}", "'sets' is not a key. Known: meaning, base, set, draws. Did you mean set?"),
 ]
 
 
@@ -140,7 +242,7 @@ def test_a_preset_without_its_source_is_refused(text: str, message: str) -> None
     from fabricarlo.catalog import _preset
 
     document = parse(text, "presets/kind.yaml")
-    preset = _preset(document, "kind", "x", declared())
+    preset = _preset(document, "kind", "x", declared(), {})
     assert preset.name == "kind/x"
     with pytest.raises(SpecError, match=re.escape(message)):
         document.stop_if_refused()

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from fabric_kernels.pattern import Barrier, Traffic
 from tests.agreement import FALSE_ALARM
-from tests.answers import answer, hop_noise, precision
+from tests.answers import CLEAN, answer, hop_noise, precision
 from tests.reference import event_ring, order_statistics
 
 
@@ -33,33 +34,34 @@ PARETO = Law(
     "generalised_pareto", {"pareto_noise_scale": 1.0, "pareto_noise_tail_index": 0.25},
     "gpd", {"scale": 1.0, "xi": 0.25},
 )  # fmt: skip
-EXCHANGE = {
-    "data_parallel": 16.0, "concurrent_groups": 1.0, "payload": 1e9, "tokens_per_step": 1e6,
-    "full_clock_compute_time": 1.0, "bubble_share": 0.0, "nvlink_transfer_time": 0.0,
-    "fabric_transfer_time": 1.0, "exchange_latency": 1e-3, "fabric_hops": 30.0,
-    "fabric_steps": 30.0, "fabric_messages": 16.0, "message_payload": 1e6,
-}  # fmt: skip
 POINTS = (np.arange(250) + 0.5) / 250
 
 
-def barrier(law: Law, exchange: dict[str, float], points: np.ndarray) -> np.ndarray:
-    """The product's stall at each point of (0, 1)."""
+def barrier(
+    law: Law, points: np.ndarray, *, steps: float = 30.0, messages: float = 16.0, groups: float = 1
+) -> np.ndarray:
+    """The product's stall of the data exchange at each point of (0, 1)."""
     upper = points > 0.5
-    given = {k: np.full(points.shape, v) for k, v in (EXCHANGE | exchange).items()}
     with precision(float):
         hop = hop_noise(law.answer, law.given, float)
-    uniforms = {"slowest": (upper, np.where(upper, 1 - points, points))}
-    made = answer("jitter", "barrier", given, uniforms=uniforms, records={"noise": hop})
-    return made["jitter_stall"]
+    rounds = Barrier(messages, steps, 1e6, 1.0)  # pyright: ignore
+    slowest = (upper, np.where(upper, 1 - points, points))
+    uniforms = {"data": slowest, "experts": (False, 0.25), "stages": (False, 0.25)}
+    made = answer(
+        "jitter", "barrier", CLEAN, uniforms=uniforms, records={"noise": hop},
+        traffic={"collective": Traffic((rounds,), groups)},  # pyright: ignore
+    )  # fmt: skip
+    assert np.array_equal(made["jitter_stall"], made["data_jitter_stall"])
+    return made["data_jitter_stall"]
 
 
 @pytest.mark.parametrize("groups", [1, 64])
 def test_a_single_step_waits_for_the_largest(groups: int) -> None:
-    single = {"fabric_steps": 1.0, "fabric_messages": 1024.0, "concurrent_groups": groups * 1.0}
     points = POINTS[::25]
     variates = [-math.log(point) / groups for point in points]
     exact = order_statistics.sampled_largest("lognormal", LOGNORMAL.parameters, 1024, variates)
-    np.testing.assert_allclose(barrier(LOGNORMAL, single, points), exact, rtol=5e-6)
+    made = barrier(LOGNORMAL, points, steps=1, messages=1024, groups=groups)
+    np.testing.assert_allclose(made, exact, rtol=5e-6)
 
 
 def sampled_barrier(law: Law, steps: int, messages: int, groups: int, count: int) -> np.ndarray:
@@ -88,8 +90,7 @@ def test_barrier_has_the_law_of_sampled_steps(
 ) -> None:
     count = 2000
     stalls = np.sort(sampled_barrier(law, steps, 16, groups, count))
-    exchange = {"fabric_steps": steps * 1.0, "concurrent_groups": groups * 1.0}
-    made = barrier(law, exchange, POINTS)
+    made = barrier(law, POINTS, steps=steps, groups=groups)
     assert np.all(np.diff(made) > 0)
     reached = np.searchsorted(stalls, made) / count
     noise_of_sampling = math.sqrt(math.log(2 / FALSE_ALARM) / (2 * count))
@@ -101,15 +102,14 @@ def test_barrier_is_never_below_the_ring_that_it_bounds() -> None:
     generator = np.random.default_rng(31)
     hops = generator.lognormal(0.0, 0.5, (250, 30, 16))
     ring = np.sort(event_ring.ring_finish(hops))
-    made = barrier(LOGNORMAL, {}, POINTS)
+    made = barrier(LOGNORMAL, POINTS)
     assert np.all(made > ring)  # at every quantile
     mean, _ = order_statistics.largest_moments("lognormal", LOGNORMAL.parameters, 16)
     assert made.mean() == pytest.approx(30 * mean, rel=1e-3)
 
 
 def test_nothing_waits_where_nothing_crosses_the_fabric() -> None:
-    idle = {"fabric_steps": 0.0, "fabric_messages": 0.0, "fabric_hops": 0.0}
-    assert np.all(barrier(LOGNORMAL, idle, POINTS[::25]) == 0)
+    assert np.all(barrier(LOGNORMAL, POINTS[::25], steps=0, messages=0) == 0)
 
 
 def test_sum_of_means_is_caught() -> None:

@@ -12,17 +12,19 @@ from scipy import special, stats
 
 from fabric_kernels.catalogue import ANSWERS
 from fabric_kernels.collective import Collective
+from fabric_kernels.expert import Expert
 from fabric_kernels.jitter.barrier import barrier, sum_of_largest
-from fabric_kernels.model import Model
+from fabric_kernels.model import Stage
 from fabric_kernels.noise import HopNoise
 from fabric_kernels.noise.exponential import ExponentialNoise
 from fabric_kernels.noise.generalised_pareto import ParetoNoise
-from fabric_kernels.noise.lognormal import LognormalNoise, lognormal
+from fabric_kernels.noise.lognormal import LognormalNoise
 from fabric_kernels.noise.normal import NormalNoise
 from fabric_kernels.noise.weibull import WeibullNoise
+from fabric_kernels.pattern import Barrier, Traffic
+from fabric_kernels.pipeline import Pipeline
 from fabric_kernels.quantity import quantities
 from fabric_kernels.uniform import Uniform
-from fabric_kernels.workload import Workload
 from tests.agreement import assert_follows, assert_quantile, assert_tails_reached
 
 LANES = 16
@@ -152,13 +154,12 @@ def test_many_steps_are_the_central_limit():
 def stage(
     noise: HopNoise, u: Uniform, *, messages: jax.Array, steps: jax.Array, groups: jax.Array
 ) -> jax.Array:
-    zero = jnp.zeros_like(steps)
-    workload = Workload(**dict.fromkeys(quantities(Workload), zero) | {"concurrent_groups": groups})
-    collective = Collective(
-        **dict.fromkeys(quantities(Collective), zero)
-        | {"fabric_steps": steps, "fabric_messages": messages}
-    )
-    return barrier(workload, collective, noise, u).jitter_stall
+    """Stall of a data exchange of rounds; the others send nothing."""
+    one, zero = jnp.ones_like(steps), jnp.zeros_like(steps)
+    traffic = Traffic((Barrier(messages, steps, one, one),), groups)
+    sent = {Collective: (traffic,), Expert: (), Pipeline: ()}
+    made = (k(**dict.fromkeys(quantities(k), zero), traffic=t) for k, t in sent.items())
+    return barrier(*made, noise, u, u, u).data_jitter_stall
 
 
 stall = jax.jit(stage)
@@ -221,9 +222,10 @@ def test_the_sum_rises_with_level_steps_and_messages(noise, count, steps, logari
 
 
 def test_is_wired_by_its_annotations():
-    model = Model(barrier, lognormal)
-    assert [slot.stream for slot in model.slots(["jitter_stall"])] == ["jitter.data.slowest"]
-    assert "lognormal_noise_median" in model.needed(["jitter_stall"])
+    wired = Stage.of(barrier)
+    streams = [slot.stream for slot in wired.slots.values()]
+    assert streams == [f"jitter.{e}.slowest" for e in ("data", "expert", "pipeline")]
+    assert HopNoise in wired.needs.values()
 
 
 def lowered(noise: HopNoise) -> Callable[..., jax.Array]:

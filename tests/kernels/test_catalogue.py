@@ -16,6 +16,7 @@ import pytest
 import fabric_kernels
 from fabric_kernels.catalogue import ANSWERS, DIMENSIONS, REFUSALS
 from fabric_kernels.collective import Collective
+from fabric_kernels.errors import Errors, MarginalPaths
 from fabric_kernels.expert import Expert
 from fabric_kernels.model import Model, ModelError, Stage, question_of
 from fabric_kernels.operation import Operation
@@ -76,6 +77,9 @@ def arguments_of(stage: Stage, fill: Callable[[Quantity, int], np.ndarray]) -> d
             spacing = lane(Quantity("1", "spacing", (1, 4096), 8))
             one = jnp.ones_like(spacing)
             lanes["messages"] = (Message(one, one, spacing),)
+        elif kind is Errors:
+            paths = MarginalPaths(lanes["marginal_path_loss_rate"], lanes["marginal_links"])
+            lanes["marginal"] = (paths,)
         elif has_structure(kind):
             lanes["traffic"] = (traffic(lane, *PATTERNS[kind]),)
         arguments[parameter] = kind(**lanes)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from fabric_kernels.errors import Errors
+from fabric_kernels.errors import Errors, MarginalPaths
 from fabric_kernels.inputs.loss import LossBursts
 from fabric_kernels.loss.laws.critical import Luck, RingLoad, mean_ring_count, ring_count
 from fabric_kernels.loss.laws.exchange import Drawn, exchange_stall
@@ -141,6 +141,7 @@ def errors_of(ordinary: float, marginal: float, links: float) -> Errors:
         path_loss_rate=lane(ordinary),
         marginal_path_loss_rate=lane(marginal),
         marginal_links=lane(links),
+        marginal=(MarginalPaths(lane(marginal), lane(links)),),
     )
 
 
@@ -181,6 +182,7 @@ def test_what_a_loss_costs_is_finite(
     bursts = LossBursts(loss_burst_length=lane(burst), loss_burst_severity=lane(0.7))
     for scheme in (selective_repeat_repair, go_back_n_single_nak_repair):
         for stalls in scheme(flow, Losses(lane(rate), bursts))(lane(packets)):
+            assert stalls is not None
             for value in stalls:
                 assert np.isfinite(value).all()
                 assert (value >= 0).all()

@@ -12,6 +12,7 @@ from fabric_kernels.cooling.deviation import Sensitivity
 from fabric_kernels.inputs import Gpu, Job, LiquidLoop, Population
 from fabric_kernels.uniform import Uniform
 
+_WARMEST = 60.0  # degC of supply
 _STANDING = 1e-8  # m3 s-1: less is refused, and a plate is never divided by its flow of 0
 
 
@@ -61,15 +62,21 @@ def cold_plate(
 
 def flow_refusal(loop: LiquidLoop) -> str | None:
     """Why a cold plate has no steady state, for a record of plain numbers; None where it has."""
-    flow, supply = float(loop.coolant_flow), float(loop.coolant_supply_temperature)
+    flow = float(loop.coolant_flow)
     if flow * 6e4 < 0.02:
         return (
             f"coolant_flow is {flow * 6e4:.3g} L/min: a steady state needs more than 0.02 L/min; "
             "for a plate without flow see the question transient (time_to_throttle)."
         )
-    if supply > 60:
-        return (
-            f"coolant_supply_temperature is {supply:.4g} degC: at most 60 degC is allowed, where "
-            "the plate's law holds; set a colder supply."
-        )
-    return None
+    return supply_refusal(loop)
+
+
+def supply_refusal(loop: LiquidLoop) -> str | None:
+    """Why a plate has no steady state at its supply, for a record of plain numbers."""
+    supply = float(loop.coolant_supply_temperature)
+    if supply <= _WARMEST:
+        return None
+    return (
+        f"coolant_supply_temperature is {supply:.4g} degC: at most {_WARMEST:g} degC is allowed, "
+        "where the plate's law holds; set a colder supply."
+    )

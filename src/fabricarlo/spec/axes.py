@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabric_kernels.quantity import Quantity
-from fabricarlo.catalog import presets
+from fabricarlo.catalog import presets, unknown_preset
 from fabricarlo.sweep import Axis, Settings
 from fabricarlo.units import readable
 from fabricarlo.written import names
@@ -84,10 +84,7 @@ def _preset_axis(
         if not isinstance(label, str) or label not in catalog
     ]
     for index in strangers:
-        document.refuse(
-            (*key, index),
-            names.unknown(labels[index], "a preset", catalog, "fabricarlo list presets"),
-        )
+        document.refuse((*key, index), unknown_preset(labels[index]))
     if strangers:
         return None
     chosen = [catalog[label] for label in labels]

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, ValidationError
 
 from fabric_kernels.quantity import Quantity
-from fabricarlo.catalog import presets
+from fabricarlo.catalog import presets, unknown_preset
 from fabricarlo.errors import SpecError
 from fabricarlo.spec import checks
 from fabricarlo.spec.axes import axes
@@ -168,7 +168,11 @@ def _keep(block: KeepBlock) -> Keep:
 
 def _base(document: Document, written: Sequence[Any]) -> Settings:
     catalog, base = presets(), Settings()
-    see = "fabricarlo list presets"
-    for name in chosen(document, ("base",), list(written), "a preset", catalog, see):
-        base = merged(base, catalog[name].settings)
+    for index, name in enumerate(written):
+        if not isinstance(name, str) or name not in catalog:
+            document.refuse(("base", index), unknown_preset(name))
+        elif name in written[:index]:
+            document.refuse(("base", index), f"{name} stands twice; keep one.")
+        else:
+            base = merged(base, catalog[name].settings)
     return base

@@ -1,7 +1,8 @@
 """From stalls anywhere in an exchange to those that its slowest rank waits for."""
 
+import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -60,11 +61,12 @@ class RingLoad(NamedTuple):
 class _Turned(NamedTuple):
     """Levels of the count of stalls and of their chain on the slowest ring."""
 
-    count: Uniform
-    count_score: Array
+    level: Uniform
+    score: Array
     chain_score: Array
 
 
+@functools.partial(jax.jit, inline=True)
 def stalled(loads: Sequence[Load], others: Sequence[Waits], luck: Luck) -> Array:
     """Time that stalls add to the slowest group of an exchange (s), `others` included.
 
@@ -81,25 +83,33 @@ def stalled(loads: Sequence[Load], others: Sequence[Waits], luck: Luck) -> Array
     with luck of its own, the second has one place and is filled here, so that all counts of an
     exchange come from one quantile.
     """
-    rings = [load for load in loads if isinstance(load.pattern, Ring)]
+    rings = [(load.pattern, load) for load in loads if isinstance(load.pattern, Ring)]
     rounds = [load for load in loads if not isinstance(load.pattern, Ring)]
     ring = [_rings(rings)] if rings else []
-    waits = [wait for wait, _ in ring] + ([_rounds(rounds)] if rounds else []) + [*others]
-    costs, rates, copies = (side_by_side(values) for values in zip(*waits, strict=True))
-    levels = largest_of(stop_gradient(copies), luck.struck)
-    scores = normal_quantile(_joined(levels, luck.chain) if rings else levels)
-    if not rings:
-        return jnp.sum(costs * poisson_quantile(rates, levels, scores), axis=1, keepdims=True)
-    level, score, chain_score = _first(levels), scores[:, :1], scores[:, -1:]
-    [(wait, load)] = ring
-    turned = _turned(wait.rate, load.turns, Luck(level, luck.chain), (score, chain_score))
-    levels = _joined(turned.count, jax.tree.map(lambda x: x[:, 1:], levels))
-    scores = side_by_side([turned.count_score, scores[:, 1:-1]])
-    counts = poisson_quantile(rates, levels, scores)
+    waits = [*(wait for wait, _ in ring), *([_rounds(rounds)] if rounds else []), *others]
+    every = Waits(*(side_by_side(values) for values in zip(*waits, strict=True)))
+    if ring:
+        counts = _counts_with_ring(every, ring[0][1], luck)
+    else:
+        counts = poisson_quantile(every.rate, largest_of(every.copies, luck.struck))
+    return jnp.sum(every.cost * counts, axis=1, keepdims=True)
+
+
+def _counts_with_ring(waits: Waits, load: RingLoad, luck: Luck) -> Array:
+    """The counts of all waits; the first is that of a ring, as of `ring_count`."""
+    levels = largest_of(waits.copies, luck.struck)
+    scores = normal_quantile(_joined(levels, luck.chain))
+    first, rest = (jax.tree.map(lambda x, at=at: x[:, at], levels) for at in _FIRST_AND_REST)
+    own = scores[:, :1], scores[:, -1:]
+    turned = _turned(load.stalls, load.turns, Luck(first, luck.chain), own)
+    scores = side_by_side([turned.score, scores[:, 1:-1]])
+    counts = poisson_quantile(waits.rate, _joined(turned.level, rest), scores)
     law = chain_law(counts[:, :1], load.ranks, load.turns)
     chained = chain_quantile(law, luck.chain, turned.chain_score)
-    rest = jnp.sum(costs[:, 1:] * counts[:, 1:], axis=1, keepdims=True)
-    return wait.cost * chained + rest
+    return side_by_side([chained, counts[:, 1:]])
+
+
+_FIRST_AND_REST = slice(0, 1), slice(1, None)
 
 
 def ring_count(load: RingLoad, luck: Luck) -> Array:
@@ -115,7 +125,7 @@ def ring_count(load: RingLoad, luck: Luck) -> Array:
     level = largest_of(load.copies, luck.struck)
     scores = normal_quantile(level), normal_quantile(luck.chain)
     turned = _turned(load.stalls, load.turns, Luck(level, luck.chain), scores)
-    number = poisson_quantile(load.stalls, turned.count, turned.count_score)
+    number = poisson_quantile(load.stalls, turned.level, turned.score)
     law = chain_law(number, load.ranks, load.turns)
     return chain_quantile(law, luck.chain, turned.chain_score)
 
@@ -178,28 +188,22 @@ def _joined(one: Uniform, other: Uniform) -> Uniform:
     return Uniform(*(side_by_side(pair) for pair in zip(one, other, strict=True)))
 
 
-def _first(levels: Uniform) -> Uniform:
-    return Uniform(levels.upper[:, :1], levels.distance[:, :1])
-
-
-def _rings(rings: Sequence[Load]) -> tuple[Waits, RingLoad]:
-    copies = _largest([load.copies for load in rings])
+def _rings(rings: Sequence[tuple[Ring, Load]]) -> tuple[Waits, RingLoad]:
+    copies = _largest([load.copies for _, load in rings])
     number = turns = paid = jnp.zeros_like(copies)
-    for load in rings:
-        ring: Any = load.pattern
+    for ring, load in rings:
         # a count is a step function of its rate: only what a stall costs has a slope
-        rate, spread = stop_gradient((load.stalls.rate, load.copies / copies))
-        steps = stop_gradient(ring.steps * ring.repeats)
-        found = stop_gradient(ring.ranks) * steps * rate * spread
+        ring, rate, spread = stop_gradient((ring, load.stalls.rate, load.copies / copies))
+        found = ring.ranks * ring.steps * ring.repeats * rate * spread
         number, paid = number + found, paid + found * load.stalls.cost
-        turns = turns + steps / jnp.maximum(stop_gradient(ring.ranks) - 1, 1.0)
-    ranks = _largest([load.pattern.ranks for load in rings])
+        turns = turns + ring.steps * ring.repeats / jnp.maximum(ring.ranks - 1, 1.0)
+    ranks = _largest([ring.ranks for ring, _ in rings])
     load = stop_gradient(RingLoad(copies, ranks, turns, number))
-    return Waits(paid / jnp.where(number > 0, number, 1.0), number, copies), load
+    return Waits(paid / jnp.where(number > 0, number, 1.0), number, load.copies), load
 
 
 def _rounds(loads: Sequence[Load]) -> Waits:
-    copies = _largest([load.copies for load in loads])
+    copies = stop_gradient(_largest([load.copies for load in loads]))
     paid, parts = jnp.zeros_like(copies), []
     for load in loads:
         pattern, rate, spread = stop_gradient(

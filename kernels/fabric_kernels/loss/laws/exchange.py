@@ -1,6 +1,5 @@
 """Stall of one exchange: ordinary paths, marginal ones, and both classes of stall."""
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -36,7 +35,6 @@ def flow_of(
     return Flow(round_trip, payload / rate, payload, timeout, transport.send_window / payload)
 
 
-@functools.partial(jax.jit, static_argnames=("scheme",), inline=True)
 def exchange_stall(
     traffics: tuple[Traffic, ...],
     scheme: Scheme,
@@ -127,7 +125,7 @@ def _worst(link: MarginalLoad, channels: Array) -> Waits:
         rate, cost = rate + found, cost + found * stalls.cost
     mean = cost / jnp.where(rate > 0, rate, 1.0)
     number = stop_gradient(link.number)
-    copies = jnp.maximum(number, 1.0) * channels
+    copies = jnp.maximum(number, 1.0) * stop_gradient(channels)
     return Waits(mean, jnp.where(number > 0, rate, 0.0), copies)
 
 
