@@ -219,10 +219,12 @@ def switch(view) -> None:
 
 
 def test_on_paper_every_part_is_shown(browser, page):
-    view = browser.new_page()
+    view = browser.new_page(viewport={"width": 794, "height": 1123})  # A4
     view.goto(page.as_uri())
     ready(view, 1)
     view.emulate_media(media="print")
+    width = view.evaluate_handle("document.documentElement.scrollWidth").json_value()
+    assert width <= 794
     assert all(s.is_visible() for s in view.locator("section").all())
     assert not view.locator("nav").is_visible()
     assert view.pdf(format="A4").startswith(b"%PDF")

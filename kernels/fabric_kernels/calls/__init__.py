@@ -1,6 +1,7 @@
 """One collective call over the networks, and the parts that it is made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ from fabric_kernels.inputs import Reduction, ScaleUp
 from fabric_kernels.model import ModelError
 from fabric_kernels.operation import ALL_TO_ALL, POINT_TO_POINT
 from fabric_kernels.path import Path
-from fabric_kernels.pattern import Pattern, repeated
+from fabric_kernels.pattern import Pattern, Ring, repeated
 
 
 class Call(NamedTuple):
@@ -74,10 +75,28 @@ def refused(call: Call, why: str, instead: str) -> ModelError:
     return ModelError(f"{call.algorithm} has no {call.operation}: {why}; choose {instead}.")
 
 
-def only_where(happens: Array, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
-    """The patterns where they happen; elsewhere numbers that harm nobody, 0 times."""
-    kept = jax.tree.map(lambda number: jnp.where(happens, number, 1.0), patterns)
-    return repeated(kept, jnp.where(happens, 1.0, 0.0))
+def chosen_patterns(choices: Sequence[tuple[Array, tuple[Pattern, ...]]]) -> tuple[Pattern, ...]:
+    """The patterns of what is chosen in each lane; at most one of every type.
+
+    One pattern of a type stands for those of all choices, so that the laws of jitter and loss are
+    computed once a type and not once a choice. Where none is chosen it happens 0 times.
+    """
+    found: dict[type, Pattern] = {}
+    for happens, patterns in choices:
+        for pattern in map(_explicit, patterns):
+            kind = type(pattern)
+            # numbers that harm nobody where the pattern never happens
+            never = jax.tree.map(jnp.ones_like, pattern)
+            never = never._replace(repeats=jnp.zeros_like(pattern.repeats))
+            before = found.get(kind, never)
+            found[kind] = jax.tree.map(partial(jnp.where, happens), pattern, before)
+    return tuple(found.values())
+
+
+def _explicit(pattern: Pattern) -> Pattern:
+    if isinstance(pattern, Ring) and pattern.crossings is None:
+        return pattern._replace(crossings=pattern.steps)
+    return pattern
 
 
 def no_message(call: Call) -> None:

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.calls import Call, Network, Part, PartOf, only_where
+from fabric_kernels.calls import Call, Network, Part, PartOf, chosen_patterns
 from fabric_kernels.calls.flat_ring import flat_ring
 from fabric_kernels.calls.staged import STAGED
 from fabric_kernels.calls.straight import in_rounds, straight
@@ -66,13 +66,11 @@ def _applied(name: str, call: Call, network: Network) -> Part | None:
 
 
 def _of_code(parts: dict[str, Part], code: Array) -> Part:
-    values, patterns = None, ()
-    for name, part in parts.items():
-        mine = code == ALGORITHMS.index(name)
-        if values is None:
-            values = list(part[:4])
-        else:
-            values = [jnp.where(mine, new, old) for new, old in zip(part[:4], values, strict=True)]
-        patterns += only_where(mine, part.patterns)
-    assert values is not None  # some algorithm answers every operation
+    choices = {name: code == ALGORITHMS.index(name) for name in parts}
+    first, *others = parts
+    values = list(parts[first][:4])
+    for name in others:
+        pairs = zip(parts[name][:4], values, strict=True)
+        values = [jnp.where(choices[name], new, old) for new, old in pairs]
+    patterns = chosen_patterns([(choices[name], part.patterns) for name, part in parts.items()])
     return Part(values[0], values[1], values[2], values[3], patterns)

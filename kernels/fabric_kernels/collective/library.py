@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
-from fabric_kernels.calls import Call, Network, Part, only_where
+from fabric_kernels.calls import Call, Network, Part, chosen_patterns
 from fabric_kernels.calls.across import star, tree_across
 from fabric_kernels.calls.flat_ring import flat_ring
 from fabric_kernels.collective import ALGORITHMS
@@ -55,10 +55,10 @@ def _patterns(call: Call, network: Network, algorithm: Array) -> tuple[tuple[Pat
         mean = call.payload / jnp.maximum(levels, 1.0)
         pairs = Doubling(call.domains, levels, mean, call.in_domain, repeats)
         found.append((("pat",), levels, (pairs,)))
-    patterns, hops = (), jnp.zeros_like(ring.hops)
+    choices, hops = [], jnp.zeros_like(ring.hops)
     for names, crossed, these in found:
         codes = [ALGORITHMS.index(name) for name in names]
         mine = sum((algorithm == code for code in codes[1:]), algorithm == codes[0])
-        patterns += only_where(mine, these)
+        choices.append((mine, these))
         hops = jnp.where(mine, crossed, hops)
-    return patterns, hops
+    return chosen_patterns(choices), hops
