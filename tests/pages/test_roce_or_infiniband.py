@@ -114,7 +114,7 @@ def test_the_words_have_the_difference_and_its_rate(cell: Cells):
     mean = difference(cell, ROCE, INFINIBAND)["mean_difference"][0]
     words = sprayed(cell)
     assert f"`{INFINIBAND}` instead of `{ROCE}` changes the mean step by {mean:+.3f} s" in words
-    assert "decided by `hot_share` 98% of the variance" in words
+    assert "the variance of that difference have `hot_share` 98%." in words
 
 
 def test_parts_add_up_to_the_quantile(cell: Cells):
