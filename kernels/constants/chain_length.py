@@ -90,7 +90,6 @@ def main() -> None:
         '"""Length of the longest chain; written by kernels/constants/chain_length.py."""\n\n'
         f"TURNS = {TURNS}\n\n"
         "# points, then for every number of turns: mean, standard deviation, skewness\n"
-        "# fmt: off\n"
         "CHAIN = (\n" + "".join(rows) + ")\n"
     )
 

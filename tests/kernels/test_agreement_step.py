@@ -28,7 +28,8 @@ OUTPUTS = [
 ]  # fmt: skip
 CHOICE = {
     "operation": "replicated", "placement": "worst", "routing": "adaptive",
-    "tensor": "ring_reduced", "expert": "none", "pipeline": "none", "workload": "dense", "path": "fat_tree", "congestion": "none", "collective": "hierarchical",
+    "tensor": "ring_reduced", "expert": "none", "pipeline": "none", "workload": "dense",
+    "path": "fat_tree", "congestion": "none", "collective": "hierarchical",
     "jitter": "barrier", "noise": "lognormal", "loss": "go_back_n", "exchange": "additive",
     "cooling": "single_phase", "step": "synchronous",
 }  # fmt: skip
