@@ -88,7 +88,7 @@ def fitted_family(family: str, way: int) -> Reals:
             seen = (probabilities * times.size > 4) & ((1 - probabilities) * times.size > 4)
             gumbels, chances = GUMBELS[seen], probabilities[seen]
             values = np.quantile(times, chances)
-            hops, most = np.float64((way + 1) * doublings), (way + 1) * doublings * 2.0**doublings
+            hops, most = np.asarray((way + 1.0) * doublings), (way + 1) * doublings * 2.0**doublings
             rest = standardised(number, values, hops, most, gumbels)
             error = _error(times, chances) + 2e-3 * np.abs(times.mean())
             unit = 1.0 if family == "pareto" else deviation(number)

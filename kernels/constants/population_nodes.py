@@ -13,7 +13,8 @@ from scipy.stats import qmc
 
 SEED = 125
 
-points = special.ndtri(qmc.Sobol(5, scramble=True, seed=SEED).random(16))
+sampler = qmc.Sobol(5, scramble=True, seed=SEED)  # pyright: ignore[reportCallIssue]
+points = special.ndtri(sampler.random(16))
 both = np.concatenate([points, -points])
 spread = np.linalg.cholesky(both.T @ both / len(both))
 for row in points @ np.linalg.inv(spread).T:

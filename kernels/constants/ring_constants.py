@@ -222,7 +222,7 @@ def fitted_spikes(family: str, known: Constants) -> Reals:
     design, error = np.array(rows), np.array(errors)
     solved = np.linalg.lstsq(design / error[:, None], np.array(values) / error, rcond=None)[0]
     print(f"{family}: fits to {np.abs(design @ solved - values).max():.4f}", flush=True)
-    return solved
+    return np.asarray(solved, np.float64)
 
 
 def spike_terms(spikes: float, share: float, ranks: float) -> Reals:

@@ -104,7 +104,7 @@ def fitted(
             powers = np.polynomial.chebyshev.cheb2poly(np.eye(degree + 1)[k])
             change[: powers.size, k] = powers
         solved = np.moveaxis(np.tensordot(change, solved, axes=(1, axis)), 0, axis)
-    return solved, misses
+    return np.asarray(solved, np.float64), np.asarray(misses, np.float64)
 
 
 def deviation(number: int) -> float:

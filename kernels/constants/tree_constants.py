@@ -82,20 +82,20 @@ def tabulated(family: str, shape: float) -> NDArray[np.float64]:
     mass = -np.diff(survival)
     mass[0] += 1 - survival[0]
     size = 2 * points
-    hop = fft.rfft(mass, size)
+    hop = np.asarray(fft.rfft(mass, size))
     below, made = np.ones(points), []
     arrival = np.zeros(points)
     arrival[0] = 1.0
     # a mass sits in the middle of its cell: half a step for every hop
     for depth in range(1, max(DEPTHS) + 1):
-        arrival = fft.irfft(fft.rfft(arrival, size) * hop, size)[:points]
+        arrival = np.asarray(fft.irfft(np.asarray(fft.rfft(arrival, size)) * hop, size))[:points]
         below = np.clip(np.cumsum(np.maximum(arrival, 0)), 0, 1) ** 2
         if depth in DEPTHS:
             # F at the middle between two masses; the masses of depth hops are off by depth / 2
             origin = depth * start + (depth - 1) * step / 2
             one = _quantiles(below, origin, step)
-            both = fft.rfft(np.diff(below, prepend=0.0), size)
-            pair = np.cumsum(fft.irfft(both * both, size)[:points])
+            both = np.asarray(fft.rfft(np.diff(below, prepend=0.0), size))
+            pair = np.cumsum(np.asarray(fft.irfft(both * both, size))[:points])
             made.append([one, _quantiles(pair, 2 * origin + step / 2, step)])
         arrival = np.diff(below, prepend=0.0)
     return np.array(made)
@@ -133,7 +133,7 @@ def fitted_family(family: str, legs: int) -> Reals:
         table = simulated()[LAWS[number]]
         for row, depth in enumerate(DEPTHS):
             values = table[row, legs - 1]
-            hops, most = np.float64(legs * depth), legs * (2 ** (depth + 1) - 2)
+            hops, most = np.asarray(1.0 * legs * depth), legs * (2 ** (depth + 1) - 2)
             rest = standardised(number, values, hops, most, GUMBELS)
             size = np.maximum(np.abs(values), 0.2 * hops * deviation(number))
             error = size / (1.0 if family == "pareto" else deviation(number))

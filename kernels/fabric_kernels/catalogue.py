@@ -256,7 +256,6 @@ PERSISTENT: frozenset[str] = frozenset(
         "cooling.bad_part",
         "jitter.slow_rank",  # a host that is slow stays so
         "errors.marginal",  # links stay as bad as they are
-        "routing.collisions",  # a connection keeps its path as long as the job runs
     }
 )
 """Slots that are drawn once a sample: facts of a cluster and a job. All others are the noise of one

@@ -38,7 +38,8 @@ class Index:
 
     def rows(self) -> list[Row]:
         """Every entry that counts, with its segment."""
-        return [(self.segments[k], row) for k, row in zip(self._owner, self._table, strict=True)]
+        pairs = zip(self._owner.tolist(), self._table, strict=True)
+        return [(self.segments[k], row) for k, row in pairs]
 
     def samples(self) -> int:
         """Samples that are done, of all cells."""

@@ -17,6 +17,13 @@ def wrong_names(sweep: Sweep) -> Iterator[str]:
     every = sweep.keep.every
     if every & (every - 1) or every > 2**15:
         yield f"keep.samples.every: {every} is not a power of two up to 32768."
+    elif sweep.sampler == "sobol" and every > sweep.replicates:
+        # every 2^a-th point of a Sobol' sequence fills only a 2^-a-th of its first dimension
+        yield (
+            f"keep.samples.every: {every} with {sweep.replicates} replicates would keep a part of "
+            f"each Sobol' sequence, which is no fair sample; write {sweep.replicates} or less, or "
+            f"replicates: {min(every, 64)}."
+        )
     for axis in (a.name for a in sweep.axes):
         if axis in (*TAKEN, "design"):
             yield f"axes.{axis}: a store has a dimension or group of that name; call it otherwise."

@@ -24,6 +24,7 @@ def test_draws_take_dimensions_in_file_order_and_slots_their_own():
         "routing_efficiency": 3,
         "loss.data.lost": 62,
         "loss.data.timed_out": 61,
+        "loss.chain": 50,
     }
 
 
@@ -53,6 +54,14 @@ def test_cells_that_differ_in_numbers_only_share_a_program():
     plan = Plan(small.sweep())
     assert len(plan.variants) == 2  # two ways to recover a lost packet
     assert [dict(v.choices)["loss"] for v in plan.variants] == ["go_back_n", "link_retry"]
+
+
+def test_a_part_of_a_sobol_sequence_is_not_kept():
+    keep = {"samples": {"every": 16}}
+    with pytest.raises(SpecError, match="16 with 8 replicates would keep a part"):
+        Plan(small.sweep(keep=keep))
+    Plan(small.sweep(keep=keep, replicates=16))
+    Plan(small.sweep(keep=keep, sampler="random"))
 
 
 def test_missing_values_are_all_named():

@@ -97,8 +97,8 @@ def test_axes_are_numbers_presets_or_answers() -> None:
     assert gpus.settings[1].values == {"gpus": 131072.0}
     assert (cooling.labels, cooling.unit) == (("air", "single-phase-45c"), None)
     assert cooling.structural
-    assert cooling.settings[1].choices == {"cooling": "single_phase"}
-    assert cooling.settings[1].values == {"coolant_supply_temperature": 45.0}
+    assert cooling.settings[1].choices["cooling"] == "single_phase"
+    assert cooling.settings[1].values["coolant_supply_temperature"] == 45.0
     assert loss.labels == ("go_back_n", "link_retry")
     assert loss.settings[0].choices == {"loss": "go_back_n"}
     assert (adapter.labels, adapter.unit) == ((6e-7, 1.5e-6), "s")

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("installed")
 installed = toy.installed
 
 NOISE = {
+    "routing.collisions",
     "jitter.common_pause",
     "jitter.data.slowest",
     "jitter.expert.slowest",
