@@ -119,15 +119,15 @@ def test_the_answer_of_the_guide_is_an_answer():
     known: dict[str, object] = {"__name__": "guide"}
     exec(code, known)
     stage = Stage.of(known["ideal"])  # type: ignore[arg-type]
-    assert stage.answers is Stage.of(next(iter(ANSWERS["congestion"].values()))).answers
+    assert stage.answers is Stage.of(next(iter(ANSWERS["routing"].values()))).answers
     rate = jnp.full((2, 3), 5e10, jnp.float32)
 
     class Link:
         link_rate = rate
 
     given = stage.function(Link)
-    assert given.congestion_efficiency.tolist() == jnp.ones_like(rate).tolist()
-    assert given.queueing_delay.tolist() == jnp.zeros_like(rate).tolist()
+    assert given.collision_efficiency.tolist() == jnp.ones_like(rate).tolist()
+    assert given.flows_per_link.tolist() == jnp.ones_like(rate).tolist()
 
 
 def test_the_page_of_quantities_is_current():

@@ -20,6 +20,7 @@ from fabricarlo.progress import Reporter
 from fabricarlo.room import bytes_to_write, refuse_without_room
 from fabricarlo.store import SweepStore
 from fabricarlo.sweep import Sweep
+from fabricarlo.template import sample_arrays
 from fabricarlo.work import Work
 
 
@@ -125,7 +126,13 @@ class Session:
         layout = self.plan.layout
         mine = (self.plan.hash, layout.samples, layout.block, layout.tile, True)
         keys = ("hash", "samples", "block", "tile", "created")
-        return meta is not None and tuple(meta[k] for k in keys) == mine
+        laid = meta is not None and tuple(meta[k] for k in keys) == mine
+        return laid and self._has_arrays()
+
+    def _has_arrays(self) -> bool:
+        """Whether every array of kept samples is there: somebody may have removed them."""
+        arrays = sample_arrays(self.plan) if self.plan.sweep.keep.samples else ()
+        return all(self.store.objects.get(f"samples/{a.name}/zarr.json") for a in arrays)
 
     def _enter(self, reporter: Reporter) -> None:
         """Create or extend the store, now that this process holds it."""
@@ -141,6 +148,9 @@ class Session:
         if self.meta is not None and not self.meta["created"]:
             self.store.objects.clear("samples")  # of another layout, if a run died laying it out
         if self.meta is None or not self.meta["created"]:
+            self.store.create(self.plan, self._facts() | {"probe": self._probe(reporter)})
+        elif not self._has_arrays():
+            self.store.objects.clear("samples")
             self.store.create(self.plan, self._facts() | {"probe": self._probe(reporter)})
         elif self.meta["samples"] < self.plan.layout.samples:
             self._extend(self.meta, self._facts() | {"probe": self._probe(reporter)})

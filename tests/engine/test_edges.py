@@ -9,7 +9,7 @@ import fabricarlo
 from fabricarlo.engine import Engine
 from fabricarlo.errors import SpecError, StoreError
 from fabricarlo.plan import Plan
-from fabricarlo.presence import Presence
+from fabricarlo.presence import LOCKS, Presence, holder_of
 from fabricarlo.store import SweepStore
 from fabricarlo.units import UnitError, to_si
 from tests.engine import small
@@ -119,12 +119,14 @@ def test_many_processes_may_create_a_store_at_once(tmp_path):
 
 def test_one_at_a_time_takes_over_from_the_dead(tmp_path):
     objects = SweepStore(tmp_path / "s.zarr").objects
-    objects.put("_run/finish.json", b'{"token": "of a dead process"}')
+    objects.put(f"{LOCKS}finish.1.json", b'{"token": "of a dead process"}')
     presence = Presence(objects, (0, 1))
     presence.join("store")
-    with presence.alone("finish"):
-        assert objects.get("_run/finish.json")
-    assert objects.get("_run/finish.json") is None
+    waited = []
+    with presence.alone("finish", lambda: waited.append(1)):
+        assert holder_of(objects.get(f"{LOCKS}finish.2.json")) == presence.token
+    assert not waited
+    assert holder_of(objects.get(f"{LOCKS}finish.2.json")) == ""
     presence.leave()
 
 
