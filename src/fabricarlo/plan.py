@@ -53,7 +53,7 @@ class Plan:
         self._asked: dict[tuple, str | None] = {}
         self._settings = lru_cache(maxsize=4096)(self._settings_at)
         self._conditions = lru_cache(maxsize=None)(self._conditions_of)
-        self.cell = lru_cache(maxsize=4096)(self._cell_at)
+        self.cell = lru_cache(maxsize=512)(self._cell_at)  # a cell holds every number there is
         self._refuse()
 
     # ---- the grid

@@ -102,6 +102,7 @@ EXAMPLES: dict[str, str] = {
     "m": "m or km",
     "s-1": "1/s or TFLOP/s",
     "J": "J or kJ",
+    "J-1": "1/J",
     "J m-3 K-1": "J/m3/K",
     "J K-1": "J/K or kJ/K",
     "J kg-1": "J/kg or kJ/kg",

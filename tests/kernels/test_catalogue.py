@@ -27,7 +27,13 @@ from fabric_kernels.uniform import Uniform
 from fabric_kernels.workload import Message, Workload
 
 LANES = 64
-EVERY = [(q, name) for q, answers in ANSWERS.items() for name in answers]
+EVERY = [
+    (q, name)
+    for q, answers in ANSWERS.items()
+    for name, function in answers.items()
+    if not any(slot.wide for slot in Stage.of(function).slots.values())
+]
+"""All but simulations of single events, which have tests of their own (test_jitter_events.py)."""
 FOLDERS = Path(fabric_kernels.__file__).parent
 """Folders are questions, but for what no question is."""
 NO_QUESTIONS = {"calls", "inputs", "maths"}
