@@ -50,7 +50,7 @@ class Plan:
             tile,
         )
         self._variants: dict[tuple, Variant] = {}
-        self._asked: dict[tuple, str | None] = {}
+        self._asked = lru_cache(maxsize=4096)(lambda f, known, n: asked(f, dict(known), n))
         self._settings = lru_cache(maxsize=4096)(self._settings_at)
         self._conditions = lru_cache(maxsize=None)(self._conditions_of)
         self.cell = lru_cache(maxsize=512)(self._cell_at)  # a cell holds every number there is
@@ -253,10 +253,8 @@ class Plan:
         given, texts = self._settings(self.where(cell)).values, []
         for refusal, names, records in self._conditions(self.variant(cell)):
             pairs = ((n, given.get(n, self._defaults.get(n))) for n in names)
-            key = (refusal, *(known := {n: v for n, v in pairs if v is not None}).items())
-            if key not in self._asked:
-                self._asked[key] = asked(refusal, known, records)
-            texts.append(self._asked[key])
+            known = tuple((n, v) for n, v in pairs if v is not None)
+            texts.append(self._asked(refusal, known, records))
         return [text for text in texts if text is not None]
 
     def _conditions_of(self, variant: Variant) -> list[Condition]:
