@@ -118,7 +118,7 @@ def engine_layer(module: str) -> int:
 def kernel_layer(module: str) -> int:
     """0 foundations, 1 what builds on them, 2 questions (their records), 3 answers, 4 the list."""
     part, *rest = module.split(".")[1:]
-    if part in ("quantity", "uniform", "pattern", "maths"):
+    if part in ("tree", "quantity", "uniform", "pattern", "maths"):
         return 0
     if part in ("model", "inputs"):
         return 1

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import Any, TypeVar, dataclass_transform
 
-import jax
+from fabric_kernels.tree import as_tree
 
 _Record = TypeVar("_Record")
 
@@ -69,7 +69,7 @@ def record(cls: type[_Record]) -> type[_Record]:
             raise TypeError(
                 f"{cls.__name__}.{field.name} has no unit: declare it with quantity(unit, meaning)."
             )
-    return jax.tree_util.register_dataclass(made, [f.name for f in fields], [])
+    return as_tree(made)
 
 
 def quantities(cls: type) -> dict[str, Quantity]:

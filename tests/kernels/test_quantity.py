@@ -1,6 +1,7 @@
 """Declaring numbers: every one has a unit, a meaning and, with a default, a source."""
 
 import abc
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,8 @@ from jax import Array
 from fabric_kernels import inputs
 from fabric_kernels.catalogue import ANSWERS
 from fabric_kernels.model import Stage
+from fabric_kernels.noise.exponential import ExponentialNoise
+from fabric_kernels.noise.lognormal import LognormalNoise
 from fabric_kernels.quantity import Quantity, quantities, quantity, record
 from fabric_kernels.uniform import Uniform
 
@@ -20,6 +23,14 @@ class Kettle:
 
     water: Array = quantity("kg", "water in the kettle", bounds=(0, 2))
     heating: Array = quantity("W", "power of the heater", default=2000, source="label [A]")
+
+
+@record
+class Pan:
+    """A pan, with as many quantities as a kettle."""
+
+    oil: Array = quantity("kg", "oil in the pan")
+    glow: Array = quantity("W", "power of the plate")
 
 
 def declared() -> dict[str, Quantity]:
@@ -45,6 +56,16 @@ def test_a_record_is_a_pytree_that_jax_can_trace():
     doubled = jax.jit(lambda k: jax.tree.map(lambda x: 2 * x, k))(kettle)
     assert isinstance(doubled, Kettle)
     assert doubled.water == 3
+
+
+@pytest.mark.parametrize("classes", [(Kettle, Pan), (ExponentialNoise, LognormalNoise)])
+def test_records_of_as_many_fields_are_different_trees(classes: tuple[Any, Any]):
+    """Else JAX runs what it traced for the one on the other: their hashes meet now and then."""
+    one, other = (
+        jax.tree.structure(kind(**dict.fromkeys(quantities(kind), 1))) for kind in classes
+    )
+    assert one.num_leaves == other.num_leaves
+    assert one != other
 
 
 def test_a_record_cannot_be_changed():

@@ -58,8 +58,8 @@ def tree_across(call: Call, network: Network) -> Part:
     shard = call.payload / call.in_domain
     transfer = jnp.where(call.domains > 2.5, 2.0, 1.0) * shard / path.gpu_rate
     fill = (2 * levels - 1) * transfer / reduction.tree_chunks
+    levels, chunks = jnp.broadcast_arrays(levels, reduction.tree_chunks)
     one, two = jnp.ones_like(levels), jnp.full_like(levels, 2.0)
-    chunks = jnp.broadcast_to(reduction.tree_chunks, levels.shape)
     tree = Tree(call.domains, levels, two, two, chunks, shard / (2 * chunks), call.in_domain, one)
     latency = 2 * levels * path.longest_hop_latency + fill
     return _across(call, transfer, latency, 2 * levels, tree)

@@ -36,21 +36,17 @@ def bottleneck(
     line rate: no queue.
     """
     number = incast.flows_per_bottleneck
-    shape = jnp.broadcast_shapes(jnp.shape(path.gpu_rate), jnp.shape(number))
-
-    def whole(value: Array) -> Array:
-        return jnp.broadcast_to(value, shape)
-
-    return Bottleneck(
-        rate=whole(scale_out.link_rate),
-        flows=whole(number),
-        ports=whole(jnp.maximum(number / flows.flows_per_port, 1.0)),
-        contended=whole(number > flows.flows_per_port),
-        round_trip=whole(2.0 * path.hop_latency + scale_out.packet_payload / scale_out.link_rate),
-        packet=whole(scale_out.packet_payload),
-        buffer=whole(contention.port_buffer),
-        victims=whole(contention.victim_share),
+    found = Bottleneck(
+        rate=scale_out.link_rate,
+        flows=number,
+        ports=jnp.maximum(number / flows.flows_per_port, 1.0),
+        contended=number > flows.flows_per_port,
+        round_trip=2.0 * path.hop_latency + scale_out.packet_payload / scale_out.link_rate,
+        packet=scale_out.packet_payload,
+        buffer=contention.port_buffer,
+        victims=contention.victim_share,
     )
+    return Bottleneck(*jnp.broadcast_arrays(*found))
 
 
 def regime(name: str) -> float:

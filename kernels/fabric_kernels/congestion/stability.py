@@ -90,7 +90,7 @@ def _gain(loop: _Loop, frequency: Array) -> tuple[tuple[Array, Array], tuple[Arr
 
 
 def _linearised(reaction: Reaction, balance: Balance) -> _Linear:
-    rate, marking = balance.current_rate, balance.marking
+    rate, marking = jnp.broadcast_arrays(balance.current_rate, balance.marking)
     nothing, one = jnp.zeros_like(rate), jnp.ones_like(rate)
 
     def at(marking: Array, rate: Array) -> tuple[Array, ...]:

@@ -72,8 +72,9 @@ def _worst_slowdown(population: Population, count: Array, exponential: Array) ->
     law's error is below 0.27 / count.
     """
     mean = count * population.bad_part_probability
-    share = exponential / jnp.maximum(mean, 1e-20)
+    struck = exponential < mean
+    # where there is none, no quotient either: its slope by the mean overflows
+    share = exponential / jnp.where(struck, mean, 1.0)
     least = population.bad_part_least_slowdown
     most = jnp.maximum(population.bad_part_greatest_slowdown, least)
-    worst = most - (most - least) * jnp.minimum(share, 1.0)
-    return jnp.where(share < 1.0, worst, 1.0)
+    return jnp.where(struck, most - (most - least) * share, 1.0)

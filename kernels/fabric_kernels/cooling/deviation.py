@@ -93,7 +93,8 @@ def largest_split(group: Group, common: Array, own: Array) -> tuple[Array, Array
         ratio = 0.5 * (largest * largest - apart * apart) - exponent / group.size + exponent
         return shared, largest, jnp.exp(jnp.clip(ratio, -30.0, 30.0)) / group.size
 
-    start = jnp.zeros_like(group.score), group.score, jnp.ones_like(group.score)
+    zero = jnp.zeros_like(group.score + group.size + common + own)
+    start = zero, group.score + zero, jnp.ones_like(zero)
     shared, largest, _ = jax.lax.fori_loop(0, _SPLITS, split, start)
     return shared, largest
 
@@ -104,30 +105,28 @@ def steepest_of_groups(costs: Deviation, population: Population, group: Group) -
     Screening cuts what is a part's own, not what a group has in common.
     """
     zero = jnp.zeros_like(group.score)
-    spreads = _stacked(spreads_of(population), zero)
+    spreads = _stacked(spreads_of(population))
     shares = _stacked(
         Deviation(
             zero, zero, zero, population.common_temperature_share, population.common_flow_share
-        ),
-        zero,
+        )
     )
-    normals = _stacked(costs, zero) * spreads
+    normals = _stacked(costs) * spreads
     # only the direction counts, and squares must not overflow
     largest_cost = jnp.max(jnp.abs(normals), axis=0, keepdims=True)
     normals = normals / jnp.maximum(largest_cost, _TINY)
     own, common = normals * jnp.sqrt(1.0 - shares), normals * jnp.sqrt(shares)
     by_own, by_common = _length(own), _length(common)
     total = _hypot(by_own, by_common)
-    group = Group(group.score[None], (group.size + zero)[None])
+    group = Group(group.score[None], group.size[None])
     shared, largest = largest_split(group, by_common / total, by_own / total)
-    limit = (population.screening_limit + zero)[None]
-    scores = screened_scores(own / by_own, largest, limit)
+    scores = screened_scores(own / by_own, largest, population.screening_limit[None])
     in_common = jnp.sqrt(shares) * shared * common / by_common
     return Deviation(*(spreads * (jnp.sqrt(1.0 - shares) * scores + in_common)))
 
 
-def _stacked(values: Deviation, like: Array) -> Array:
-    return jnp.stack([value + jnp.zeros_like(like) for value in values])
+def _stacked(values: Deviation) -> Array:
+    return jnp.stack(jnp.broadcast_arrays(*values))
 
 
 def _length(normals: Array) -> Array:

@@ -55,6 +55,8 @@ def population_means(
             total.power + point.power, total.slowness + slow, total.energy + point.power * slow
         )
 
-    zero = jnp.zeros_like(at(chip, *supply(0.0, 0.0)).power)
+    power = at(chip, *supply(0.0, 0.0)).power
+    shape = jnp.broadcast_shapes(power.shape, *(spread.shape for spread in spreads))
+    zero = jnp.zeros(shape, power.dtype)
     total = jax.lax.fori_loop(0, 2 * len(NODES), add, Means(zero, zero, zero))
     return Means(*(x / (2 * len(NODES)) for x in total))

@@ -91,7 +91,8 @@ def slowest_clock(
     size = jnp.minimum(population.common_group, count)
     group = Group(level_of_largest(count / size, exponential).normal_score, size)
     usual, alike = _is_usual(median, score), _is_alike(population)
-    shape = jnp.broadcast_shapes(*(x.shape for x in (usual, alike, clock, score, group.score)))
+    entering = jax.tree.leaves((median, score, group))
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in entering))
     usual, alike = (jnp.broadcast_to(x, shape) for x in (usual, alike))
 
     def plain(costs: Deviation) -> Deviation:

@@ -17,6 +17,8 @@ def increasing_root(
     converged, so the derivative with respect to parameters is that of the root.
     """
     shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (*bracket, start)))
+    # what the function brings along may have more lanes than where it is started
+    shape = jax.eval_shape(function, jnp.broadcast_to(start, shape)).shape
     low, high, point = (jnp.broadcast_to(x, shape) for x in (*bracket, start))
 
     def step(_: int, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

@@ -2,15 +2,15 @@
 
 import dataclasses
 
-import jax
 from jax import Array
 
+from fabric_kernels.tree import as_tree
 from fabric_kernels.uniform import Uniform, WideUniform
 from fabricarlo.sampling.uniforms import uniform
 from fabricarlo.sampling.words import wide_words
 
 
-@jax.tree_util.register_dataclass
+@as_tree
 @dataclasses.dataclass(frozen=True)
 class Counted(WideUniform):
     """A wide slot: uniform j of sample n is Threefry's first word at counter (n, begin + j).
