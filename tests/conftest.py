@@ -9,6 +9,7 @@ if _TWO_DEVICES not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_TWO_DEVICES}".strip()
 
 import jax  # noqa: E402
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -22,3 +23,10 @@ settings.register_profile(
     "fresh", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled(tmp_path_factory):
+    """What one test has compiled, the next ones of this process load: most sweeps here are alike."""
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

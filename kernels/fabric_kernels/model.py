@@ -6,6 +6,7 @@ else has to be declared.
 """
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -129,6 +130,7 @@ class Model:
                 )
             self.stages[stage.answers] = stage
         self._refuse_loops()
+        self._arithmetic = functools.lru_cache(maxsize=8)(self._arithmetic_of)  # takes a second
         needed = {r: None for s in self.stages.values() for r in s.needs.values()}
         self.inputs = tuple(r for r in needed if r not in self.stages)
         self.quantities: dict[str, Quantity] = {}
@@ -197,7 +199,7 @@ class Model:
 
         A stage needs whole records; this traces it and follows the arithmetic back.
         """
-        traced, entering = self._arithmetic(list(outputs), tuple(given))
+        traced, entering = self._arithmetic(tuple(outputs), tuple(given))
         live = _variables(traced.outvars)
         for equation in reversed(traced.eqns):
             if not live.isdisjoint(equation.outvars):
@@ -208,7 +210,7 @@ class Model:
         self, outputs: Iterable[str], given: Iterable[str], streams: Iterable[str]
     ) -> set[str]:
         """Those of the outputs that really read a uniform of these streams."""
-        outputs, streams = list(outputs), frozenset(streams)
+        outputs, streams = tuple(outputs), frozenset(streams)
         traced, entering = self._arithmetic(outputs, tuple(given))
         reached = {v for name, variables in entering if name in streams for v in variables}
         for equation in traced.eqns:
@@ -217,8 +219,8 @@ class Model:
         ends = zip(outputs, traced.outvars, strict=True)
         return {name for name, v in ends if not reached.isdisjoint(_variables([v]))}
 
-    def _arithmetic(
-        self, outputs: list[str], given: tuple[str, ...]
+    def _arithmetic_of(
+        self, outputs: tuple[str, ...], given: tuple[str, ...]
     ) -> tuple[Any, list[tuple[str, tuple]]]:
         """The jaxpr of the outputs, in order, and which of its variables every name enters by."""
         names = [*dict.fromkeys((*self.needed(outputs, given), *given))]

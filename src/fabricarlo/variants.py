@@ -1,6 +1,9 @@
 """Variants and streams: what is compiled once, and where its uniforms come from."""
 
 import dataclasses
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 from fabric_kernels.catalogue import ANSWERS, PERSISTENT
 from fabric_kernels.model import Model, ModelError, Slot
@@ -88,7 +91,13 @@ class Cell:
 
 def model_of(choices: dict[str, str]) -> Model:
     """The model of these choices; a question without one takes its first answer."""
-    return Model(*(ANSWERS[q][choices.get(q, next(iter(ANSWERS[q])))] for q in ANSWERS))
+    return _model(tuple(ANSWERS[q][choices.get(q, next(iter(ANSWERS[q])))] for q in ANSWERS))
+
+
+@lru_cache(maxsize=64)
+def _model(functions: tuple[Callable[..., Any], ...]) -> Model:
+    """One model for all that choose the same: it remembers what it has traced."""
+    return Model(*functions)
 
 
 def merged(*settings: Settings) -> Settings:

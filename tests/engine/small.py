@@ -22,7 +22,7 @@ SPEC: dict[str, Any] = {
     "samples": 3000,
     "replicates": 8,
     "base": ["gpu/b200", "workload/dense-2t"],
-    "set": {"nvlink_domain": 8, "data_jitter_stall": "0 s"},
+    "set": {"nvlink_domain": 8, "data_jitter_stall": "0 s", "jitter": "mean"},
     "axes": {
         "fabric": ["fabric/roce-800g", "fabric/infiniband-xdr"],
         "gpus": [8192, 16384, 65536],
