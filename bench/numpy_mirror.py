@@ -14,6 +14,7 @@ Uniforms come from NumPy's fastest generator, SFC64, straight as (upper, distanc
 is the program.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from bench.mirror_builder import Builder, as_float, number_of
+from bench.mirror_builder import Builder, as_float, named, parts_of
 from bench.mirror_source import Name, source
 from fabric_kernels.uniform import Uniform
 from fabricarlo.plan import Plan
@@ -44,10 +45,12 @@ class Mirror:
     """The NumPy program of one cell."""
 
     def __init__(self, plan: Plan, cell: int) -> None:
+        alone = dataclasses.replace(plan.sweep, replicates=1)  # an axis of lanes, as columns are
+        plan = Plan(alone, block=plan.layout.block, tile=plan.layout.tile)
         program = Program(plan, plan.variant(cell))
         self.streams = tuple(s.name for s in program.streams)
         numbers, rows = (a[:, None] for a in program.numbers(cell))
-        one = (plan.sweep.replicates, 1)
+        one = (1, 1)
         truth, number = np.ones(one, np.bool_), np.full(one, 0.5, np.float32)  # only their shape
         uniforms = [Uniform(jnp.asarray(truth), jnp.asarray(number)) for _ in self.streams]
         traced, shape = jax.make_jaxpr(laws_and_model(program), return_shape=True)(
@@ -57,9 +60,10 @@ class Mirror:
         builder = Builder()
         names = [Name(f"{what}{k}", kind) for k in range(len(self.streams))
                  for what, kind in (("upper", "bool"), ("distance", "float"))]  # fmt: skip
-        given = [*jax.tree.leaves((numbers, program.tables, rows)), *names]
-        results = builder.run(traced.jaxpr, traced.consts, [as_float(g) for g in given])
-        self.results = [r if isinstance(r, Name) else number_of(r) for r in results]
+        given = [as_float(a) for a in jax.tree.leaves((numbers, program.tables, rows))]
+        given += [named(name, one) for name in names]
+        results = builder.run(traced.jaxpr, traced.consts, given)
+        self.results = [part for result in results for part in parts_of(result)]
         self.source = source(builder.steps, names, self.results)
         space: dict[str, Any] = dict(builder.space)
         exec(compile(self.source, "<mirror>", "exec"), space)

@@ -162,25 +162,32 @@ def test_random_numbers_are_not_computed_much_more_often_than_written(sampler: s
     assert Work.of(engine, engine.plan.layout.at(0)).repeated() <= most
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep with its samples: two programs with two outputs, and one draw that they share."""
+    where = tmp_path_factory.mktemp("kept") / "a"
+    keep = ["samples=32768", "keep.samples=true"]
+    fabricarlo.run(LIGHT, where, overrides=keep, block=2**14, tile=TILE)
+    return where
+
+
 def compiled(samples: int) -> int:
+    overrides = [f"samples={samples}", "axes.collective=[ring]"]  # one program
     with compilations() as found:
-        fabricarlo.run(LIGHT, overrides=[f"samples={samples}"], block=2**14, tile=TILE)
+        fabricarlo.run(LIGHT, overrides=overrides, block=2**14, tile=TILE)
     return len(found)
 
 
+@pytest.mark.usefixtures("kept")  # compiles what all sweeps share
 def test_compilations_of_a_sweep_do_not_grow_with_its_samples():
-    compiled(2**13)  # what all sweeps share
     few = compiled(2**13)
     assert few > 0
     assert compiled(2**16) == few
 
 
-def test_a_kept_sample_is_four_bytes_a_variable(tmp_path: Path):
-    keep = ["samples=32768", "keep.samples=true"]
-    fabricarlo.run(LIGHT, tmp_path / "a", overrides=keep, block=2**14, tile=TILE)
-    kept = ("allreduce_time", "bus_bandwidth", "link_rate")
-    chunks = [p for name in kept for p in (tmp_path / "a/samples" / name / "c").rglob("*")]
-    # two programs with two outputs, and one draw that they share
+def test_a_kept_sample_is_four_bytes_a_variable(kept: Path):
+    names = ("allreduce_time", "bus_bandwidth", "link_rate")
+    chunks = [p for name in names for p in (kept / "samples" / name / "c").rglob("*")]
     sizes = [p.stat().st_size for p in chunks if p.is_file()]
     assert sum(sizes) == 4 * 32768 * (2 * 2 + 1)
 

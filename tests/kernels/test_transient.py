@@ -138,6 +138,26 @@ def test_a_cycle_repeats_itself(seed: int):
     assert np.all((ends[0] <= found.coldest + 1e-9) & (found.hottest <= ends[1] + 1e-9))
 
 
+def test_float32_keeps_stiff_networks():
+    """Between nodes that are nearly one, and nodes that hardly cool: the ends of all bounds."""
+    numbers = np.random.default_rng(8)
+
+    def draw(low: float, high: float) -> np.ndarray:
+        return np.exp(numbers.uniform(math.log(low), math.log(high), LANES)).astype(np.float32)
+
+    network = Nodes(draw(1, 1e4), draw(1, 1e5), draw(1e-6, 1), draw(0.1, 1e6), draw(15, 60))
+    powers, period, share = (draw(100, 1e5), draw(1, 1e4)), draw(1e-4, 1e4), draw(0.01, 1)
+    start = resting(network, powers[1])
+    time = draw(1e-3, 3600)
+    wide, single = (
+        (at(cycles, (network, powers, period, share), dtype).swing,
+         at(exact, (network, start, powers[0], time), dtype).die)
+        for dtype in (np.float64, np.float32)
+    )  # fmt: skip
+    np.testing.assert_allclose(single[0], wide[0], rtol=3e-6)
+    np.testing.assert_allclose(single[1], wide[1], rtol=1e-5)
+
+
 def test_two_or_more_pumps_out_is_binomial():
     needed, share = np.array([1, 2, 8, 64.0]), np.array([1e-6, 1e-3, 0.02, 0.3])
     truth = stats.binom(needed[:, None] + 1, share).sf(1)

@@ -105,28 +105,31 @@ def steepest_of_groups(costs: Deviation, population: Population, group: Group) -
     Screening cuts what is a part's own, not what a group has in common.
     """
     zero = jnp.zeros_like(group.score)
-    spreads = _stacked(spreads_of(population))
+    spreads = _stacked(spreads_of(population), zero)
     shares = _stacked(
         Deviation(
             zero, zero, zero, population.common_temperature_share, population.common_flow_share
-        )
+        ),
+        zero,
     )
-    normals = _stacked(costs) * spreads
+    normals = _stacked(costs, zero) * spreads
     # only the direction counts, and squares must not overflow
     largest_cost = jnp.max(jnp.abs(normals), axis=0, keepdims=True)
     normals = normals / jnp.maximum(largest_cost, _TINY)
     own, common = normals * jnp.sqrt(1.0 - shares), normals * jnp.sqrt(shares)
     by_own, by_common = _length(own), _length(common)
     total = _hypot(by_own, by_common)
-    group = Group(group.score[None], group.size[None])
+    group = Group(group.score[None], (group.size + zero)[None])
     shared, largest = largest_split(group, by_common / total, by_own / total)
-    scores = screened_scores(own / by_own, largest, population.screening_limit[None])
+    limit = (population.screening_limit + zero)[None]
+    scores = screened_scores(own / by_own, largest, limit)
     in_common = jnp.sqrt(shares) * shared * common / by_common
     return Deviation(*(spreads * (jnp.sqrt(1.0 - shares) * scores + in_common)))
 
 
-def _stacked(values: Deviation) -> Array:
-    return jnp.stack(jnp.broadcast_arrays(*values))
+def _stacked(values: Deviation, like: Array) -> Array:
+    """Along a first axis, in the rank of `like`, since a value may be a scalar."""
+    return jnp.stack(jnp.broadcast_arrays(*values, like)[:-1])
 
 
 def _length(normals: Array) -> Array:

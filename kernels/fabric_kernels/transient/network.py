@@ -43,23 +43,54 @@ def steady(nodes: Nodes, power: Array) -> State:
     return State(plate + power * nodes.resistance, plate)
 
 
-def _matrix(nodes: Nodes, slope: Array | float) -> tuple[Array, Array, Array, Array]:
+class _Modes(NamedTuple):
+    """What is needed of the matrix [[a, b], [c, d]] of the network and of its rates, all in s-1."""
+
+    b: Array  # 1 / (R12 C1)
+    c: Array  # 1 / (R12 C2)
+    slow: Array
+    fast: Array
+    above: Array  # a - fast = slow - d
+    below: Array  # slow - a = d - fast
+    above_c: Array  # above - c
+    below_b: Array  # b - below
+
+    @property
+    def gap(self) -> Array:
+        """slow - fast, above 0 because heat flows both ways."""
+        return self.above + self.below
+
+
+def _modes(nodes: Nodes, slope: Array | float) -> _Modes:
+    """The modes, with no small number as the difference of large ones.
+
+    A small resistance makes a, b, c and d large, what heats or cools both nodes stays small: the
+    smaller of two roots comes from their product, and that from the heat that is fed and lost.
+    """
     path = 1.0 / nodes.resistance
-    return (
-        (slope - path) / nodes.die,
-        path / nodes.die,
-        path / nodes.plate,
-        -(path + nodes.conductance) / nodes.plate,
+    b, c = path / nodes.die, path / nodes.plate
+    fed, lost = slope / nodes.die, nodes.conductance / nodes.plate
+    whole = fed - b - c - lost
+    difference = fed - b + c + lost
+    root = jnp.sqrt(difference * difference + 4.0 * b * c)
+    wide = 0.5 * (jnp.abs(difference) + root)
+    narrow = b * c / wide
+    above = jnp.where(difference > 0, wide, narrow)
+    below = jnp.where(difference > 0, narrow, wide)
+    product = b * lost - fed * (c + lost)
+    larger = 0.5 * jnp.where(whole > 0, whole + root, whole - root)
+    smaller = product / larger
+    escaping = fed + lost
+    return _Modes(
+        b,
+        c,
+        slow=jnp.where(whole > 0, larger, smaller),
+        fast=jnp.where(whole > 0, smaller, larger),
+        above=above,
+        below=below,
+        above_c=escaping * c / (c + below),
+        below_b=escaping * b / (b + above),
     )
-
-
-def _eigenvalues(matrix: tuple[Array, Array, Array, Array]) -> tuple[Array, Array]:
-    """The slow and the fast one; they differ because heat flows both ways."""
-    a, b, c, d = matrix
-    root = jnp.sqrt((a - d) * (a - d) + 4.0 * b * c)
-    fast = 0.5 * (a + d - root)
-    # from the product of both, which does not cancel
-    return (a * d - b * c) / fast, fast
 
 
 def _grown(rate: Array, time: Array) -> Array:
@@ -77,17 +108,20 @@ def after(
 
     `power` (W) is that at the state, growing by `slope` (W K-1) with the die's temperature.
     """
-    matrix = a, b, c, d = _matrix(nodes, slope)
-    slow, fast = _eigenvalues(matrix)
-    by_slow, by_fast = _grown(slow, time), _grown(fast, time)
-    linear = (by_slow - by_fast) / (slow - fast)
-    constant = by_fast - linear * fast
+    modes = _modes(nodes, slope)
+    by_slow, by_fast = _grown(modes.slow, time), _grown(modes.fast, time)
     flow = (state.die - state.plate) / nodes.resistance
-    die = (power - flow) / nodes.die
-    plate = (flow - nodes.conductance * (state.plate - nodes.medium)) / nodes.plate
+    loss = nodes.conductance * (state.plate - nodes.medium)
+    # heat into both, the die and the plate; the flow, a small difference times a large number where
+    # the resistance is small, hardly enters the slow mode
+    both, first, second = power - loss, power - flow, flow - loss
+    die = by_slow * (modes.c * both + modes.above_c * first)
+    die = die + by_fast * (modes.below * first - modes.c * second)
+    plate = by_slow * (modes.below * both + modes.below_b * first)
+    plate = plate + by_fast * (modes.above * second - modes.b * first)
     return State(
-        state.die + constant * die + linear * (a * die + b * plate),
-        state.plate + constant * plate + linear * (c * die + d * plate),
+        state.die + die / (modes.gap * nodes.die),
+        state.plate + plate / (modes.gap * nodes.plate),
     )
 
 
@@ -158,13 +192,12 @@ def duty_cycle(
     changes follow from their repeating. The mean is the steady state of the mean power.
     """
     high, low = powers
-    matrix = a, b, _, _ = _matrix(nodes, 0.0)
-    slow, fast = _eigenvalues(matrix)
-    gap = State(*(h - c for h, c in zip(steady(nodes, high), steady(nodes, low), strict=True)))
+    modes = _modes(nodes, 0.0)
+    rise = (high - low) / (nodes.die * modes.gap)
     coldest = steady(nodes, low).die
     swing = jnp.zeros_like(coldest)
-    for rate, other in ((slow, fast), (fast, slow)):
-        mode = ((a - other) * gap.die + b * gap.plate) / (rate - other)
+    for rate, share in ((modes.slow, modes.above), (modes.fast, modes.below)):
+        mode = rise * share / -rate
         on, off = rate * period * high_share, rate * period * (1.0 - high_share)
         whole = jnp.expm1(on + off)
         whole = jnp.where(whole == 0.0, -1e-30, whole)
