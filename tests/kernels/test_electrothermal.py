@@ -19,14 +19,13 @@ from tests.kernels.thermal_cases import (
     SOME,
     Case,
     at,
-    described,
     joined,
     of_design,
     random_cases,
     solve,
     thermal_chip,
 )
-from tests.reference import thermal
+from tests.reference import thermal, thermal_points
 from tests.tables import reference_table
 
 
@@ -118,13 +117,35 @@ def test_fast_and_robust_agree_and_only_the_fold_needs_the_robust_one():
     np.testing.assert_allclose(found.temperature[valid], slow.temperature[valid], atol=1e-9)
 
 
-def test_float32_is_close_everywhere_and_trips_the_same_lanes():
-    rounded = jax.tree.map(np.float32, MANY)
-    (exact, _, fold), single = at(described, rounded), at(solve, rounded, np.float32)
-    np.testing.assert_array_equal(single.reason, exact.reason)
-    np.testing.assert_allclose(single.clock, exact.clock, rtol=0, atol=1e-6)
-    allowed = np.where(np.abs(fold - exact.temperature) < 0.1, 0.06, 1e-3)
-    assert np.all(np.abs(single.temperature - exact.temperature) <= allowed)
+def assert_near(
+    point: OperatingPoint, truth: thermal_points.Points, errors: tuple[float, float, float]
+) -> None:
+    """Same reasons, trips among them; clock, temperature and temperature at the fold within."""
+    clock, temperature, at_fold = errors
+    np.testing.assert_array_equal(np.array(LIMITS)[point.reason.astype(int)], truth.status)
+    np.testing.assert_allclose(point.clock, truth.clock, rtol=0, atol=clock)
+    gap = np.abs(point.temperature - truth.temperature)[truth.status != "trip"]
+    folding = np.abs(truth.fold - truth.temperature) < 0.1
+    allowed = np.where(folding, at_fold, temperature)[truth.status != "trip"]
+    assert np.all(gap <= allowed), (gap / allowed).max()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "errors"), [(np.float64, (1e-12, 1e-9, 0.02)), (np.float32, (1e-6, 1e-3, 0.06))]
+)
+def test_twenty_thousand_points_are_those_of_bisection(
+    dtype: type, errors: tuple[float, float, float]
+):
+    rounded = jax.tree.map(lambda x: np.float32(x).astype(float), MANY)
+    truth = thermal_points.governed(thermal_points.Gpus(*jax.tree.leaves(rounded)))
+    assert min((truth.status == name).sum() for name in set(LIMITS) - {"hbm", "dry_out"}) > 50
+    point = at(solve, rounded, dtype)
+    assert_near(point, truth, errors)
+    clock, temperature, _ = errors
+    with pytest.raises(AssertionError):
+        assert_near(point._replace(clock=point.clock + 2 * clock), truth, errors)
+    with pytest.raises(AssertionError):
+        assert_near(point._replace(temperature=point.temperature + 2 * temperature), truth, errors)
 
 
 def test_a_lane_never_depends_on_its_neighbours():

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import qmc
 
 from tests.agreement import assert_mean, assert_within_errors
+from tests.kernels.thermal_cases import SOME
 from tests.reference import (
     event_hierarchical,
     event_ring,
@@ -16,6 +17,7 @@ from tests.reference import (
     packet_loss,
     step,
     thermal,
+    thermal_points,
 )
 from tests.reference import random_words as words
 from tests.tables import reference_table
@@ -177,6 +179,21 @@ def test_governed_points_are_those_of_the_worked_cases() -> None:
             assert point.power == pytest.approx(expected["P_W"], rel=1e-9), row
         checked += 1
     assert checked >= 19
+
+
+def test_many_points_are_those_of_single_ones() -> None:
+    chip, limits, medium = SOME
+    found = thermal_points.governed(thermal_points.Gpus(*chip, *limits, *medium))
+    for lane in range(0, len(found.clock), 3):
+        c, held = [x[lane] for x in chip], [x[lane] for x in limits]
+        part = thermal.Chip(
+            c[0], c[1], c[4], held[0], held[1], held[2], c[2], c[3], c[5], c[6], c[7]
+        )
+        truth = thermal.governed(part, thermal.Medium(medium[0][lane], medium[1][lane]))
+        assert found.status[lane] == truth.status
+        assert found.clock[lane] == pytest.approx(truth.clock, abs=1e-14)
+        if truth.status not in ("runaway", "trip"):
+            assert found.temperature[lane] == pytest.approx(truth.temperature, abs=1e-10)
 
 
 def test_population_is_solved_like_its_parts() -> None:
