@@ -21,6 +21,7 @@ from fabric_kernels.congestion.dcqcn_delayed import Start, motion
 from fabric_kernels.congestion.dcqcn_law import Reaction, balance
 from fabric_kernels.congestion.marking import Curve
 from fabric_kernels.maths.delayed import Equation, Schedule, settled
+from fabricarlo.program import options
 
 SCHEDULE = Schedule(settling=1, blocks=8, stride=64, memory=128)
 STEPS = (SCHEDULE.settling + SCHEDULE.blocks) * SCHEDULE.stride
@@ -93,19 +94,21 @@ def sides_of(lanes: int, few: int) -> dict[str, Callable[[], Any]]:
     random = np.random.default_rng(2)
     wide = [random.random(lanes) + 1.0 for _ in range(4)]
     narrow = [jnp.asarray(x, jnp.float32) for x in wide]
-    fixed = jax.jit(lambda r: balance(r).marking)
-    jitted = jax.jit(ring)
+    # as sweeps are compiled
+    fixed = jax.jit(lambda r: balance(r).marking, compiler_options=options())
+    jitted = jax.jit(ring, compiler_options=options())
     end = jnp.full((few,), 200.0)
     curve = Curve(jnp.full((few,), 5.0), end, jnp.full((few,), 0.01), end)
     lag = jnp.asarray(random.integers(4, 100, few), jnp.int32)
     begin, step = Start(small.capacity, jnp.ones((few,))), jnp.full((few,), 1e-6)
-    loop = jax.jit(bare)
+    delayed = jax.jit(lambda *given: motion(*given, SCHEDULE), compiler_options=options())
+    loop = jax.jit(bare, compiler_options=options())
     return {
         "ring, NumPy float64": lambda: ring(*wide),
         "ring, JAX float32": lambda: jitted(*narrow),
         "fixed point": lambda: fixed(reaction),
         "bare loop": lambda: loop(jnp.full((few,), 0.5), lag),
-        "delayed equations": lambda: motion(small, curve, begin, step, lag, SCHEDULE),
+        "delayed equations": lambda: delayed(small, curve, begin, step, lag),
     }
 
 
