@@ -47,13 +47,13 @@ def year(water: Water, climate: Climate, plant: Plant, *, always: bool) -> Year:
     time that chillers run is the closed form of the same law. `always`: the chiller carries all.
     Water of 3 K over the evaporator, outside air 12 K below the condenser.
     """
-    months, hours = jnp.asarray(_MONTHS), jnp.asarray(_HOURS)
-    weights = jnp.asarray(_HOUR_WEIGHTS / 12)
     dtype = climate.ambient_temperature.dtype
+    months, hours = jnp.asarray(_MONTHS, dtype), jnp.asarray(_HOURS, dtype)
+    weights = jnp.asarray(_HOUR_WEIGHTS / 12, dtype)
 
     def add(number: Array, total: Year) -> Year:
-        month, hour = (x.astype(dtype) for x in (months[number // 13], hours[number % 13]))
-        weight = weights[number % 13].astype(dtype)
+        month, hour = months[number // 13], hours[number % 13]
+        weight = weights[number % 13]
         mean = climate.ambient_temperature + climate.ambient_season * month
         mean = mean + climate.ambient_day * hour
         chiller, fans = jnp.zeros_like(total.fans), jnp.zeros_like(total.fans)

@@ -107,9 +107,9 @@ def moments_of_largest(
     """
 
     def at(node: Array) -> Array:
-        return largest(jnp.broadcast_to(node.astype(like.dtype), like.shape))
+        return largest(jnp.broadcast_to(node, like.shape))
 
-    nodes = jnp.asarray(EXPONENTIALS)
+    nodes = jnp.asarray(EXPONENTIALS, like.dtype)
     values = [at(node) for node in nodes] if unrolled else list(jax.lax.map(at, nodes))
     return weighted_moments(values, WEIGHTS)
 
