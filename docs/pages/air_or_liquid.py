@@ -5,32 +5,30 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from docs.pages.building import (
+    PARTS,
+    RARELY,
+    building_figure,
+    building_verdict,
+    building_words,
+    buildings,
+    chiller_start,
+    degrees,
+    parts,
+)
 from docs.pages.choose_a_collective import median
 from docs.pages.drawing import COLOURS, MARKERS, panels, plain, save, table
 from docs.pages.page import Page, Stores
 from fabric_kernels.cooling import LIMITS
 
-LOW_PUE = 1.08
 KEPT = 0.85  # of full clock, by the slowest GPU
-RARELY = 0.01  # of the year
 USUAL = {"air-cooled": "25c", "cold-plates": "45c", "boiling-plates": "45c"}
 TECHNOLOGIES = {c: c.replace("-cooled", "").replace("-", " ") for c in USUAL}
-BUILDINGS = {
-    "air-cooled": "air handlers",
-    "cold-plates": "cold plates, dry coolers",
-    "chilled-plates": "cold plates, chillers all year",
-}
 OF_SITE = (
-    "pue", "tue", "electrical_loss", "chiller_power_share", "cooler_fan_share", "pump_power_share",
-    "air_handler_power_share", "chiller_time_share", "air_chiller_time_share", "network_power",
+    "pue", "tue", *PARTS, "chiller_time_share", "air_chiller_time_share", "network_power",
     "network_power_share", "network_power_saving", "gpus_at_same_power", "mean_facility_power",
 )  # fmt: skip
 DENSITIES = ("40kw", "80kw", "132kw")
-
-
-def degrees(label: object) -> float:
-    """The temperature in the label of a supply."""
-    return float(str(label).removesuffix("c"))
 
 
 def named(rack: object) -> str:
@@ -112,84 +110,6 @@ def clock_figure(root: xr.Dataset, path: Path) -> None:
     save(figure, path)
 
 
-def buildings(root: xr.Dataset) -> str:
-    """PUE, and the share of the year in which a chiller runs, by climate and supply."""
-    shown = [s for s in root.supply.values if degrees(s) >= 25]
-    rows = []
-    for cooling, name in BUILDINGS.items():
-        for site in root.site.values:
-            row = [f"{name}, {site}"]
-            for supply in shown:
-                at = root.sel(cooling=cooling, site=site, supply=supply)
-                row.append(f"{float(median(at.pue)):.3f}, {chiller_time(at, str(cooling)):.1%}")
-            rows.append(row)
-    return table(["building, climate", *(f"{degrees(s):.0f} degC" for s in shown)], rows)
-
-
-def chiller_time(cell: xr.Dataset, cooling: str) -> float:
-    """Share of the year with a chiller on the loop that carries the supply."""
-    if cooling == "chilled-plates":
-        return 1.0
-    loop = "air_chiller_time_share" if cooling == "air-cooled" else "chiller_time_share"
-    return float(median(cell[loop]))
-
-
-def building_words(root: xr.Dataset) -> str:
-    """Where a warm supply means no chiller and a low PUE, and where not."""
-    lines = []
-    for site in root.site.values:
-        cells = root.sel(cooling="cold-plates", site=site)
-        at = {s: cells.sel(supply=s) for s in ("40c", "45c")}
-        said = []
-        for supply, cell in at.items():
-            high = float(cell.pue.sel(quantile=0.99))
-            free, air = chiller_time(cell, "cold-plates"), chiller_time(cell, "air-cooled")
-            runs = "as good as never" if free < RARELY else f"{free:.0%} of the year"
-            said.append(
-                f"{degrees(supply):.0f} degC: chillers of the liquid run {runs}, those of the air "
-                f"that is left {air:.0%}; PUE {float(median(cell.pue)):.3f}, its 99th percentile "
-                f"{high:.3f} is {'below' if high < LOW_PUE else 'above'} {LOW_PUE}"
-            )
-        lines.append(f"* **{site}**: {'. '.join(said)}.")
-    return "\n".join(lines)
-
-
-def parts(root: xr.Dataset) -> str:
-    """What PUE is made of at 45 degC, and what the fans in servers hide."""
-    rows = []
-    names = OF_SITE[2:7]
-    for cooling, supply in (
-        ("air-cooled", "25c"),
-        ("cold-plates", "45c"),
-        ("chilled-plates", "25c"),
-    ):
-        at = root.sel(cooling=cooling, supply=supply, site="dallas")
-        values = [f"{float(median(at[n])):.3f}" for n in names]
-        totals = [f"{float(median(at[n])):.3f}" for n in ("pue", "tue")]
-        rows.append([f"{BUILDINGS[cooling]}, {degrees(supply):.0f} degC", *values, *totals])
-    head = ["dallas", "electrical loss", "chillers", "cooler fans", "pumps", "air handlers", "PUE",
-            "TUE"]  # fmt: skip
-    return table(head, rows)
-
-
-def building_figure(root: xr.Dataset, path: Path) -> None:
-    """PUE against the supply, one panel a building."""
-    figure, axes = panels(len(BUILDINGS), 4.6)
-    supply = [degrees(s) for s in root.supply.values]
-    for panel, (cooling, name) in zip(axes, BUILDINGS.items(), strict=True):
-        for k, site in enumerate(root.site.values):
-            pue = root.pue.sel(cooling=cooling, site=site)
-            low, high = (pue.sel(quantile=q) for q in (0.01, 0.99))
-            panel.fill_between(supply, low, high, color=COLOURS[k], alpha=0.15, lw=0)
-            label = str(site) if panel is axes[0] else None
-            panel.plot(supply, median(pue), color=COLOURS[k], marker=MARKERS[k], ms=4, label=label)
-        panel.axhline(LOW_PUE, color="#888888", lw=1, ls="--")
-        panel.set_ylim(1.0, float(root.pue.max()) * 1.01)
-        plain(panel, name, "supply (degC)", "PUE")
-    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
-    save(figure, path)
-
-
 def optics(root: xr.Dataset) -> str:
     """The network's power with each kind of optics."""
     rows = []
@@ -265,7 +185,7 @@ The warmest supply at which the slowest GPU still keeps {KEPT:.0%} of full clock
 
 {warmest(cooled)}
 
-Supply is what enters the rack: air, coolant, or or the water at the condenser of boiling plates, \
+Supply is what enters the rack: air, coolant, or the water at the condenser of boiling plates, \
 which boil 6 K above it.
 
 ## What the building adds
@@ -276,7 +196,11 @@ Annual mean PUE, and the share of the year in which chillers help the loop of th
 
 ![PUE against the supply temperature](air_or_liquid_building.png)
 
-Cold plates with dry coolers at 40 and 45 degC:
+Cold plates with dry coolers at 40 and 45 degC. {chiller_start()}
+
+{building_verdict(building)}
+
+In numbers, with chillers that help less than {RARELY:.0%} of the year counted as none:
 
 {building_words(building)}
 

@@ -28,3 +28,9 @@ def test_a_rack_is_the_sum_of_its_parts():
 def test_an_idle_share_scales_with_the_gpus():
     one, two = (answer("power", "rack", RACK | {"gpus_per_rack": n})["rack_power"] for n in (8, 16))
     assert two == pytest.approx(2 * one, rel=1e-12)
+
+
+def test_a_rack_beyond_its_cooling_is_flagged():
+    # 122.4 kW
+    found = answer("power", "rack", RACK | {"rack_power_limit": [40e3, 122.3e3, 122.5e3, 140e3]})
+    assert list(found["rack_density"]) == [1, 1, 0, 0]

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from docs.pages import air_or_liquid
+from docs.pages import air_or_liquid, building
 from docs.pages.listed import PAGES
 from docs.pages.page import made, spec_path
+from fabricarlo import cli
 from fabricarlo.errors import SpecError
 from fabricarlo.plan import Plan
 from fabricarlo.spec import load_spec
@@ -72,12 +73,23 @@ def test_the_words_on_clocks_come_from_the_store(cooled: xr.Dataset):
 
 
 def test_the_words_on_the_building_come_from_the_store(sited: xr.Dataset):
-    lines = air_or_liquid.building_words(sited.isel(optics=0)).splitlines()
+    lines = building.building_words(sited.isel(optics=0)).splitlines()
     cold, desert = (next(x for x in lines if f"**{site}**" in x) for site in ("cold", "desert"))
     assert "run as good as never" in cold
     assert "its 99th percentile 1.070 is below 1.08" in cold
     assert "run 20% of the year" in desert
     assert "its 99th percentile 1.120 is above 1.08" in desert
+
+
+def test_the_verdict_on_the_building_comes_from_the_store(sited: xr.Dataset):
+    said = building.building_verdict(sited.isel(optics=0)).splitlines()
+    assert (
+        said[0] == "* No chiller for the liquid, and PUE below 1.08: cold at 40, cold at 45 degC."
+    )
+    assert said[1].startswith("* Chillers on hot days, PUE still below 1.08 in the median: dallas")
+    assert said[2] == "* Chillers, and PUE above 1.08: desert at 40, desert at 45 degC."
+    # 4 K of the distribution unit, 8 K of the dry cooler
+    assert "28 degC for a supply of 40 degC and 33 degC" in building.chiller_start()
 
 
 def test_the_share_of_thirty_percent_is_said_of_what_it_is(sited: xr.Dataset):
@@ -129,6 +141,20 @@ def refused(fixed: str, output: str) -> str:
 @pytest.mark.parametrize(("fixed", "said"), BAD)
 def test_bad_input_is_refused(fixed: str, said: str):
     assert said in refused(fixed, "clock_fraction")
+
+
+@pytest.mark.parametrize(("fixed", "said"), BAD)
+def test_bad_input_ends_the_command(
+    fixed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):  # fmt: skip
+    path = tmp_path / "bad.yaml"
+    path.write_text(SPEC.format(fixed=fixed, output="clock_fraction"))
+    monkeypatch.setattr("sys.argv", ["fabricarlo", "check", str(path)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_a_building_without_a_climate_has_no_answer():

@@ -66,7 +66,8 @@ def flow_refusal(loop: LiquidLoop) -> str | None:
     if flow * 6e4 < 0.02:
         return (
             f"coolant_flow is {flow * 6e4:.3g} L/min: a steady state needs more than 0.02 L/min; "
-            "for a plate without flow see the question transient (time_to_throttle)."
+            "what a plate does that loses its flow is the question transient (time_to_throttle), "
+            "asked at the flow it had before."
         )
     return supply_refusal(loop)
 
