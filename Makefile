@@ -44,9 +44,10 @@ readme: demo
 notebooks: demo
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[notebooks]'
 	$(BIN)/fabricarlo run notebooks/sweeps/plan.yaml --samples 16384 --out $(dir $(STORE))plan.zarr
+	$(BIN)/jupytext --to ipynb notebooks/0*.py
 	FABRICARLO_STORE=$(abspath $(STORE)) FABRICARLO_PLAN_STORE=$(abspath $(dir $(STORE)))/plan.zarr \
 	  FABRICARLO_FIGURES=$(abspath $(dir $(FIGURE))) \
-	  $(BIN)/jupytext --to ipynb --execute notebooks/0*.py
+	  $(BIN)/jupyter-execute --inplace notebooks/0*.ipynb
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile

@@ -103,8 +103,9 @@ for k, (cooling, optics, fabric) in enumerate(flat.design.values):
     fill = colours[cooling] if bool(one.front) else "white"
     axes.scatter(one.gpus_fed, one.tokens_per_second / 1e6, s=90, marker=shapes[fabric],
                  facecolor=fill, edgecolor=colours[cooling], linewidth=2)  # fmt: skip
-    axes.annotate(f" {optics}", (one.gpus_fed, one.tokens_per_second / 1e6), fontsize=8,
-                  xytext=(5, 0), textcoords="offset points", va="center")  # fmt: skip
+    if fabric == plan.fabric.values[0]:  # the fabrics lie side by side: one name for both
+        axes.annotate(optics, (one.gpus_fed, one.tokens_per_second / 1e6), fontsize=8, ha="center",
+                      xytext=(0, 9), textcoords="offset points")  # fmt: skip
 for cooling, colour in colours.items():
     axes.scatter([], [], color=colour, label=cooling)
 for fabric, shape in shapes.items():
@@ -113,6 +114,7 @@ axes.set_xlabel(f"GPUs that {SITE / 1e6:.0f} MW feed in 99 % of samples")
 axes.set_ylabel("million tokens a second (median)")
 axes.grid(color="#e6e6e6")
 axes.set_axisbelow(True)
+axes.xaxis.set_major_formatter("{x:,.0f}")
 axes.margins(x=0.15)
 axes.legend(frameon=False)
 axes.spines[["top", "right"]].set_visible(False)
