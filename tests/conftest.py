@@ -27,6 +27,6 @@ settings.load_profile("fixed")
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled(tmp_path_factory):
-    """What one test has compiled, the next ones of this process load: most sweeps here are alike."""
+    """What one test has compiled the next ones of a process load: most sweeps here are alike."""
     jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)

@@ -76,8 +76,8 @@ def compare(one: str | Path, other: str | Path, *, tolerance: float = TOLERANCE)
     """
     trees = [_opened(path) for path in (one, other)]
     results = [tree.to_dataset() for tree in trees]
-    promised = _plan(one) == _plan(other)
-    bits = _different_bits(trees) if promised else ()
+    promised = _bits_in(trees) if _plan(one) == _plan(other) else None
+    bits = _different_bits(trees, promised) if promised else ()
     names = [n for n in outputs_of(results[0]) if n in outputs_of(results[1])]
     names = [n for n in names if all(f"{n}_mean" in r for r in results)]
     missing = _only_in_one(results)
@@ -111,20 +111,28 @@ def _plan(path: str | Path) -> tuple[str, str]:
     return str(found.get("hash")), str(found.get("probe"))
 
 
-def _different_bits(trees: list[xr.DataTree]) -> tuple[str, ...]:
-    """Variables of `samples` of which not all bits are equal, as far as both go."""
-    if not all("samples" in tree.children for tree in trees):
-        return ()
-    one, other = (tree["samples"].to_dataset() for tree in trees)
+def _bits_in(trees: list[xr.DataTree]) -> str | None:
+    """The group in which two stores of one plan have the same bits: summaries of as many only."""
+    if all("samples" in tree.children for tree in trees):
+        return "samples"
+    one, other = (tree.attrs.get("samples") for tree in trees)
+    return "histograms" if one == other else None
+
+
+def _different_bits(trees: list[xr.DataTree], group: str) -> tuple[str, ...]:
+    """Variables of a group of which not all bits are equal, of samples as far as both go."""
+    one, other = (tree[group].to_dataset() for tree in trees)
     return tuple(str(n) for n in one.data_vars if n in other and not _same_bits(one[n], other[n]))
 
 
 def _same_bits(one: xr.DataArray, other: xr.DataArray) -> bool:
     if one.attrs.get("every") != other.attrs.get("every") or one.dims != other.dims:
         return one.attrs.get("every") != other.attrs.get("every")  # other samples: no promise
-    last = min(one.sizes["sample"], other.sizes["sample"])
     labels = {d: np.intersect1d(one[d], other[d]) for d in one.dims if d in one.coords}
     one, other = one.sel(labels), other.sel(labels)
+    if "sample" not in one.dims:
+        return one.shape == other.shape and one.values.tobytes() == other.values.tobytes()
+    last = min(one.sizes["sample"], other.sizes["sample"])
     for start in range(0, last, BLOCK):
         part = slice(start, min(start + BLOCK, last))
         values = (np.ascontiguousarray(v.isel(sample=part).values) for v in (one, other))
@@ -226,7 +234,7 @@ def print_comparison(found: Comparison) -> None:
         highlight=False,
     )
     if found.bitwise is not None:
-        bits = "every bit of the samples is the same" if found.bitwise else "bits differ in "
+        bits = "every bit that both kept is the same" if found.bitwise else "bits differ in "
         console.print(f"same plan and device: {bits}{', '.join(found.different_bits)}")
     if found.only_in_one:
         console.print(f"not compared: {', '.join(found.only_in_one)}", highlight=False)
