@@ -69,7 +69,8 @@ def log_of(spec):
 def test_a_node_dies_and_the_job_is_requeued(cluster, spec, expected, tmp_path):
     """Promise: bitwise the store of a local run, whatever nodes die."""
     store, seconds = tmp_path / "s.zarr", tmp_path / "seconds"
-    seconds.write_text("3")  # those that survive are not done before the death is noticed
+    # a block: those that survive are not done before the death is noticed
+    seconds.write_text(f"{2 * cluster.nodes}")
     job = submitted(spec, store, cluster.nodes)
     cluster.wait_for(job, "RUNNING", seconds=30)
     end = time.monotonic() + 90
