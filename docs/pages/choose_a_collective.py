@@ -137,8 +137,12 @@ does-the-data-exchange-take-when-nothing-goes-wrong).
 * `auto` takes the fastest of all by transfer and latency, before noise and loss, as a library does.
 * `nccl` is the choice and the prediction of NCCL's own cost model, which knows nothing of the
   fabric but its rate; `calibrated` is fitted to published tables of 2 to some 20 NVLink domains.
-  Where they lie far above the fastest, the library pays for hops and pipelines that the ideal
-  algorithms do not have.
+  Where they lie above the fastest, the library pays for hops and pipelines that the ideal
+  algorithms do not have. Where they lie below the staged algorithms (`hierarchical`, `nvls`,
+  `sharp` and their kin), the library runs the stages inside and across domains at the same time:
+  here they follow one another, which is up to their sum too slow for large payloads. A flat ring
+  and the double binary tree use both networks at once here too, so the order among large payloads
+  leans to them.
 
 ## Every algorithm at 1 GiB
 

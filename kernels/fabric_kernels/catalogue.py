@@ -6,7 +6,7 @@ from typing import Any
 from fabric_kernels.calls.switches import nvls_refusal, switch_refusal
 from fabric_kernels.collective.all_to_all import direct, pairwise
 from fabric_kernels.collective.auto import auto
-from fabric_kernels.collective.calibrated import calibrated
+from fabric_kernels.collective.calibrated import calibrated, calibrated_refusal
 from fabric_kernels.collective.hierarchical import (
     hierarchical,
     hierarchical_halving_doubling,
@@ -211,6 +211,7 @@ REFUSALS: dict[Callable[..., Any], Callable[..., str | None]] = {
     sharp: switch_refusal,
     recursive_halving_doubling: doubling_refusal,
     switch_reduced: nvls_refusal,
+    calibrated: calibrated_refusal,
     fat_tree: fat_tree_refusal,
     rail_optimised: rail_optimised_refusal,
     multi_plane: multi_plane_refusal,

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, DTypeLike
 
 from fabric_kernels.collective import ALGORITHMS, PROTOCOLS
+from fabric_kernels.collective.calibrated import calibrated_refusal
 from fabric_kernels.collective.calibrated_model import Fabric, calibrated_cost
 from fabric_kernels.collective.nccl_model import OPERATIONS, Cost, Group
-from fabric_kernels.inputs import Calibration
+from fabric_kernels.inputs import Calibration, ScaleOut
 from fabric_kernels.model import ModelError
 from fabric_kernels.quantity import quantities
+from tests.answers import record_of
 
 DEFAULTS = {n: q.default for n, q in quantities(Calibration).items() if q.default is not None}
 HOPPER = DEFAULTS | {"ring_rate": 370e9, "reduction_rate": 260e9, "adds": 1}
@@ -197,3 +199,11 @@ def test_operations_without_tables_are_refused(operation: str):
     own = Calibration(**dict.fromkeys(quantities(Calibration), one))
     with pytest.raises(ModelError, match=f"no calibration of {operation}: published tables have"):
         calibrated_cost(operation, Group(one, one, one), Fabric(one, one), own)
+
+
+def test_an_oversubscribed_fabric_is_refused():
+    fabric = {"link_rate": 5e10, "switch_latency": 6e-7, "cable_length": 30.0}
+    assert calibrated_refusal(record_of(ScaleOut, fabric, np.float32)) is None
+    refused = calibrated_refusal(record_of(ScaleOut, fabric | {"oversubscription": 3}, np.float32))
+    assert refused is not None
+    assert refused.startswith("oversubscription is 3: ")

@@ -24,10 +24,10 @@ def calibrated(
 ) -> Collective:
     """Time as fitted to published nccl-tests tables of healthy clusters (`calibrated_cost`).
 
-    Latencies and routing of the path are not read: they are in the fit, as they were in the
-    machines measured. Parameters go with the GPU and the fabric, so their presets set them; they
-    hold for the tables' range, 2 to some 20 NVLink domains, and beyond it as far as the formula
-    does.
+    Latencies, routing and oversubscription of the path are not read: they are in the fit, as they
+    were in the machines measured, whose fabrics had full bisection; others are refused.
+    Parameters go with the GPU and the fabric, so their presets set them; they hold for the tables'
+    range, 2 to some 20 NVLink domains, and beyond it as far as the formula does.
     """
 
     def cost_of(name: str, group: Group, call: Call) -> Cost:
@@ -39,3 +39,14 @@ def calibrated(
 
     network = Network(path, scale_up, reduction)
     return exchange("calibrated", chosen, operation, workload, overlap, network)
+
+
+def calibrated_refusal(scale_out: ScaleOut) -> str | None:
+    """Why the fit says nothing about this fabric; None where it does."""
+    found = float(scale_out.oversubscription)
+    if found <= 1.0:
+        return None
+    return (
+        f"oversubscription is {found:g}: `calibrated` is fitted to fabrics without; set it to 1, "
+        "or choose another collective."
+    )
