@@ -15,7 +15,7 @@ BUDGET = 0.01
 QUANTILES = {0.5: "p50", 0.99: "p99", 0.999: "p99.9"}
 STALL = "data_jitter_stall"
 NODE = 8  # GPUs
-SHOWN = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+SHOWN = (1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 """Loss rates of the table."""
 
 
@@ -120,7 +120,7 @@ def loss_figure(root: xr.Dataset, path: Path) -> None:
                 color=COLOURS[k], label=str(recovery) if panel is axes[0] else None,
             )  # fmt: skip
         panel.axhline(BUDGET, color="#444444", lw=0.9, ls=(0, (4, 3)))
-        panel.set_ylim(3e-5, 10)
+        panel.set_ylim(3e-5, 100)
         panel.set_xlim(float(growth.packet_loss_rate[0]), float(growth.packet_loss_rate[-1]))
         plain(panel, f"{name} of a step", "packet loss rate", "growth over no loss (share)")
     axes[0].annotate("1 %", (1.5e-15, 1.15 * BUDGET), fontsize=8, color="#444444")

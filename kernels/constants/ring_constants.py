@@ -18,14 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from ring_draws import LAWS, SEED, Hops, cached
-from ring_fit import FAMILIES, Reals, deviation, fitted, mean, members, quantile
-from scipy import special
-from scipy.optimize import minimize_scalar
+from ring_fit import FAMILIES, Reals, deviation, fitted, mean, members
+from ring_spread import offset_at, place, spread_of, unit_of
 
 SCRIPT = "kernels/constants/ring_constants.py"
 TARGET = Path(__file__).parents[1] / "fabric_kernels/jitter/laws/ring_table.py"
 MEASURED = Path(__file__).with_name("ring_simulated.csv")
-SKEWNESS = 0.29
 DECAY = -0.57  # of the excess with the ranks, KPZ's -2/3 and its logarithms around 4096
 
 RINGS = {
@@ -40,6 +38,9 @@ PHASES = {
     64: (6, 1024), 128: (8, 256), 256: (10, 72), 512: (8, 32), 1024: (8, 8),
 }  # fmt: skip
 """The same, of one phase."""
+
+SPREADS = (4, 8, 16, 32, 64, 128, 256, 512)
+"""Ranks of which enough samples are left to know the spread."""
 
 
 def finishes(
@@ -83,75 +84,26 @@ def simulated_phase(ranks: int) -> NDArray[np.float64]:
     return cached("ring_phase", batches, simulate, (ranks, 1)).astype(np.float64)
 
 
-def place(ranks: Reals) -> Reals:
-    """The coordinate of a size in [-1, 1]: log2 N from 1 to 12."""
-    return (np.log2(ranks) - 6.5) / 5.5
-
-
-def unit_of(number: int) -> float:
-    """What the constants of a law are counted in."""
-    return 1.0 if LAWS[number][0] == "pareto" else deviation(number)
-
-
-def score_with_skew(score: Reals) -> Reals:
-    """The reduced finishing time of a light law from a normal score: skewness 0.29.
-
-    That of the Tracy and Widom law of the orthogonal ensemble, 0.2935 (Bornemann, Markov
-    Processes Relat. Fields 16, 2010).
-    """
-    return score + SKEWNESS / 6 * (score * score - 1)
-
-
-def spread_of(number: int, ranks: int, times: Reals) -> tuple[float, float]:
-    """Width a that fits the upper quantiles best, and the mean of the spread over a.
-
-    T_q - T_50 = hypot(a (z_q - z_50), M_q - M_50), M the largest of all hops.
-    """
-    hops = 2 * (ranks - 1) * ranks
-    levels = np.array([0.75, 0.9, 0.95, 0.99, 0.999])
-    levels = levels[levels < 1 - 25 / times.size]
-    rise = np.quantile(times, levels) - np.quantile(times, 0.5)
-    middle = -SKEWNESS / 6
-
-    def jump(probability: Reals) -> Reals:
-        half = quantile(number, np.array([np.log(0.5) / hops]))
-        return np.maximum(quantile(number, np.log(probability) / hops) - half, 0)
-
-    score, jumps = score_with_skew(special.ndtri(levels)) - middle, jump(levels)
-    width = float(
-        minimize_scalar(
-            lambda a: float(np.sum((np.hypot(a * score, jumps) - rise) ** 2)),
-            bounds=(0.05 * float((rise / score).max()), float((rise / score).max())),
-            method="bounded",
-        ).x  # pyright: ignore
-    )
-    points = (np.arange(20_000) + 0.5) / 20_000
-    scores = width * (score_with_skew(special.ndtri(points)) - middle)
-    made = np.where(points < 0.5, scores, np.hypot(scores, jump(points)))
-    return width, float(made.mean()) / width
-
-
 class Constants(NamedTuple):
     """What is known of one law in rings of one size."""
 
     excess: Reals  # over the mean, of one hop, in units; [size, law]
     error: Reals
     width: Reals  # a / (unit K^(1/3))
-    offset: Reals  # mean of the spread over a
 
 
 def constants() -> Constants:
     """The constants of all sizes and laws."""
-    made = np.full((4, len(RINGS), len(LAWS)), np.nan)
+    made = np.full((3, len(RINGS), len(LAWS)), np.nan)
     for row, ranks in enumerate(RINGS):
         steps, times = 2 * (ranks - 1), simulated(ranks)
         for number in range(len(LAWS)):
             unit = unit_of(number)
             made[0, row, number] = (times[number].mean() / steps - mean(number)) / unit
             made[1, row, number] = times[number].std() / np.sqrt(times.shape[1]) / steps / unit
-            if 8 <= ranks <= 512 and "spikes" not in LAWS[number][0]:
-                width, offset = spread_of(number, ranks, times[number])
-                made[2:, row, number] = width / unit / steps ** (1 / 3), offset
+            if ranks in SPREADS and "spikes" not in LAWS[number][0]:
+                width = spread_of(number, steps * ranks, times[number])
+                made[2, row, number] = width / unit / steps ** (1 / 3)
     return Constants(*made)
 
 
@@ -168,13 +120,12 @@ def fitted_family(family: str, known: Constants) -> dict[str, Reals]:
 
     relative = known.error / known.excess + 4e-4
     excess, missed = fit(np.log(known.excess), relative, (8, degree))
-    width, _ = fit(np.log(known.width), np.full_like(relative, 0.03), (2, min(degree, 4)))
-    offset, _ = fit(np.log(known.offset), np.full_like(relative, 0.03), (2, min(degree, 4)))
     top = np.array([_limit(known, number) for number in numbers])
-    limit, _ = fitted([np.array(places)], [min(degree, 4)], np.log(top), np.full(top.size, 1.0))
+    limit, _ = fitted([np.array(places)], [min(degree, 4)], top, top)
     phase = _phase(known, numbers, np.array(places), degree)
     print(f"{family}: excess fits to {np.abs(missed).max():.4f}", flush=True)
-    return {"EXCESS": excess, "WIDTH": width, "OFFSET": offset, "LIMIT": limit, "PHASE": phase}
+    made = {"EXCESS": excess, "LIMIT": limit, "PHASE": phase}
+    return made | _spread(known, numbers, np.array(places), degree)
 
 
 def _limit(known: Constants, number: int) -> float:
@@ -207,6 +158,45 @@ def _phase(known: Constants, numbers: Sequence[int], places: Reals, degree: int)
     return fitted([x, y], (5, min(degree, 3)), value, error)[0]
 
 
+def _spread(
+    known: Constants, numbers: Sequence[int], places: Reals, degree: int
+) -> dict[str, Reals]:
+    """log of the width, its offset, and what one phase adds to each.
+
+    The offset is that of the fitted width, which keeps the mean; rings of two ranks, whose width
+    is not fitted, get the width of four and an offset of their own.
+    """
+    points: list[tuple[float, ...]] = []
+    for ranks in SPREADS:
+        times, row, steps = simulated_phase(ranks), list(RINGS).index(ranks), ranks - 1
+        for number, y in zip(numbers, places, strict=True):
+            width = spread_of(number, steps * ranks, times[number])
+            narrower = width / unit_of(number) / steps ** (1 / 3) / known.width[row, number]
+            size, error = float(place(np.array(ranks))), 0.03 + 1 / np.sqrt(times.shape[1])
+            points.append((size, y, np.log(known.width[row, number]), np.log(narrower), error))
+    x, y, both, narrower, error = np.array(points).T
+    wide, missed = fitted([x, y], (3, min(degree, 4)), both, np.full_like(x, 0.03))
+    phase, _ = fitted([x, y], (3, min(degree, 3)), narrower, error)
+    print(f"    width fits to {np.abs(missed).max():.3f}", flush=True)
+    offsets: list[tuple[float, ...]] = []
+    for ranks in (2, *SPREADS):
+        size, held = (float(place(np.array(max(ranks, n)))) for n in (2, min(SPREADS)))
+        for number, y in zip(numbers, places, strict=True):
+            law = number, ranks, unit_of(number)
+            one = np.polynomial.polynomial.polyval2d(held, y, wide)
+            other = one + np.polynomial.polynomial.polyval2d(held, y, phase)
+            offset, nearer = offset_at(*law, 2, float(one)), offset_at(*law, 1, float(other))
+            offsets.append((size, y, offset, nearer - offset))
+    x, y, offset, nearer = np.array(offsets).T
+    even = np.full_like(x, 0.01)
+    made, missed = fitted([x, y], (4, min(degree, 4)), offset, even)
+    print(f"    offset fits to {np.abs(missed).max():.3f}", flush=True)
+    return {
+        "WIDTH": wide, "OFFSET": made, "PHASE_WIDTH": phase,
+        "PHASE_OFFSET": fitted([x, y], (5, min(degree, 3)), nearer, even)[0],
+    }  # fmt: skip
+
+
 def fitted_spikes(family: str, known: Constants) -> Reals:
     """Coefficients of log(excess / base) of spikes: 7 powers of w, 2 x 3 of eps, 4 of q."""
     rows, values, errors = [], [], []
@@ -235,11 +225,10 @@ def spike_terms(spikes: float, share: float, ranks: float) -> Reals:
     )  # fmt: skip
 
 
-def _row(name: str, values: Reals) -> str:
+def _row(values: Reals) -> str:
     if values.ndim == 1:
-        inner = ", ".join(f"{v:.7g}" for v in values)
-        return f"({inner},)"
-    return "(\n" + "".join(f"        {_row('', v)},\n" for v in values) + "    )"
+        return "(" + ", ".join(f"{v:.7g}" for v in values) + ",)"
+    return "(" + "".join(f"{_row(v)}, " for v in values).rstrip() + ")"
 
 
 def written(known: Constants) -> str:
@@ -249,13 +238,13 @@ def written(known: Constants) -> str:
     text += "# ruff: noqa: E501\n# fmt: off\n"
     ranges = {f: (kind.low, kind.high) for f, kind in FAMILIES.items()}
     text += "RANGE = {\n" + "".join(f'    "{f}": {r},\n' for f, r in ranges.items()) + "}\n"
-    for name in ("EXCESS", "LIMIT", "PHASE", "WIDTH", "OFFSET"):
+    for name in ("EXCESS", "LIMIT", "PHASE", "WIDTH", "OFFSET", "PHASE_WIDTH", "PHASE_OFFSET"):
         text += f"{name} = {{\n"
         for family, table in tables.items():
-            text += f'    "{family}": {_row(name, table[name])},\n'
+            text += f'    "{family}": {_row(table[name])},\n'
         text += "}\n"
     for family in ("spikes", "long_spikes"):
-        text += f"{family.upper()} = {_row(family, fitted_spikes(family, known))}\n"
+        text += f"{family.upper()} = {_row(fitted_spikes(family, known))}\n"
     return text
 
 

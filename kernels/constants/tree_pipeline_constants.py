@@ -4,32 +4,48 @@ Run: python kernels/constants/tree_pipeline_constants.py        (about three min
 
 One tree: an edge carries chunk after chunk, a node sends a chunk when it has that chunk of both
 children and its edge is free: A[e, c] = max(R[child, c], A[e, c-1]) + w, R[node, c] the larger of
-its children's A; the root sends every chunk down again as it comes. A tree of depth d is a part
-of a deeper one, and the first c chunks are a run of c chunks, so that one large run has samples
-of all smaller ones.
+its children's A; the root sends every chunk down again as it comes. The first c chunks of a run
+are a run of c chunks. Finished batches are kept under .cache/, so a run that is stopped goes on
+where it was.
 """
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from ring_draws import LAWS, Floats, Hops, cached
-from ring_fit import FAMILIES, Reals, deviation, fitted, mean, members, nested, spike_members
+from ring_fit import (
+    FAMILIES,
+    Reals,
+    deviation,
+    fitted,
+    mean,
+    members,
+    nested,
+    quantile,
+    spike_members,
+)
 
 SCRIPT = "kernels/constants/tree_pipeline_constants.py"
 TARGET = Path(__file__).parents[1] / "fabric_kernels/jitter/laws/pipeline_table.py"
-CHANCES = np.array([0.05, 0.2, 0.5, 0.8, 0.95, 0.99])
+CHANCES = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99])
+DEGREES = 3, 4, 5  # of kappa: level, chunks, depth
+ENOUGH = 5  # samples beyond a quantile
 
-DEPTHS = (1, 2, 4, 8, 12)
-CHUNKS = (1, 2, 4, 16, 64)
-DEEPEST, MOST = max(DEPTHS), max(CHUNKS)
-BATCHES = 40
-KEPT = 256  # samples of one batch, depth, count and law
+CHUNKS = (1, 2, 4, 8, 16, 32, 64)
+RUNS = {
+    (1, 64): (2, 4096), (2, 64): (2, 4096), (3, 64): (4, 2048), (4, 64): (8, 1024),
+    (6, 64): (24, 256), (8, 64): (50, 48), (10, 64): (60, 12), (12, 8): (60, 16),
+    (12, 64): (60, 4),
+}  # fmt: skip
+"""Depth and most chunks -> batches and samples a batch."""
 
 
 def _pass(edges: Floats, ready: Floats | None, hops: Hops) -> None:
@@ -40,69 +56,87 @@ def _pass(edges: Floats, ready: Floats | None, hops: Hops) -> None:
         np.add(edges[number], hop, out=edges[number])
 
 
-def _down(falls: list[Floats], ready: Floats, hops: list[Hops]) -> Floats:
-    """One chunk from all roots of one depth down; when its last leaf has it."""
-    roots = ready.shape[1]
-    for edges, hop_of in zip(falls, hops, strict=True):
-        _pass(edges, np.repeat(ready, 2, axis=1), hop_of)
-        ready = edges
-    return ready.reshape(len(LAWS), roots, -1).max(axis=2)
-
-
-def finishes(random: np.random.Generator) -> NDArray[np.float32]:
-    """Finishing times up and down again [depth, chunks, law, KEPT] of one batch."""
-    widths = [2 ** (DEEPEST - h) for h in range(DEEPEST)]
-    hops = {w: Hops((w,), random) for w in {*widths, *(2**d for d in range(1, DEEPEST + 1))}}
-    sent = [np.zeros((len(LAWS), w), np.float32) for w in widths]
-    falls = {
-        d: [np.zeros((len(LAWS), 2 ** (DEEPEST - d + k)), np.float32) for k in range(1, d + 1)]
-        for d in DEPTHS
-    }
-    made = np.full((len(DEPTHS), len(CHUNKS), len(LAWS), KEPT), np.nan, np.float32)
-    for chunk in range(1, MOST + 1):
+def finishes(
+    depth: int, most: int, samples: int, random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Finishing times up and down again [chunks, law, sample]."""
+    hops = {d: Hops((2**d, samples), random) for d in range(1, depth + 1)}
+    up = [np.zeros((len(LAWS), 2**d, samples), np.float32) for d in range(depth, 0, -1)]
+    down = [np.zeros_like(edges) for edges in reversed(up)]
+    made = np.full((len(CHUNKS), len(LAWS), samples), np.nan, np.float32)
+    for chunk in range(1, most + 1):
         ready = None
-        for height, edges in enumerate(sent, start=1):
-            _pass(edges, ready, hops[edges.shape[1]])
-            ready = edges.reshape(len(LAWS), -1, 2).max(axis=2)
-            if height in DEPTHS:
-                below = [hops[f.shape[1]] for f in falls[height]]
-                last = _down(falls[height], ready, below)[:, :KEPT]
-                if chunk in CHUNKS:
-                    place = DEPTHS.index(height), CHUNKS.index(chunk)
-                    made[*place, :, : last.shape[1]] = last
+        for d, edges in zip(range(depth, 0, -1), up, strict=True):
+            _pass(edges, ready, hops[d])
+            ready = np.maximum(edges[:, ::2], edges[:, 1::2])
+        for d, edges in enumerate(down, start=1):
+            assert ready is not None
+            _pass(edges, np.repeat(ready, 2, axis=1), hops[d])
+            ready = edges
+        if chunk in CHUNKS:
+            made[CHUNKS.index(chunk)] = down[-1].max(axis=1)
     return made
 
 
 @cache
-def simulated() -> NDArray[np.float32]:
-    """Finishing times [depth, chunks, law, sample] of all batches."""
-    return cached("pipeline", BATCHES, finishes, (DEEPEST, MOST))
+def simulated(depth: int, most: int) -> NDArray[np.float64]:
+    """Finishing times [chunks, law, sample] of all batches."""
+    batches, samples = RUNS[depth, most]
+
+    def simulate(random: np.random.Generator) -> NDArray[np.float32]:
+        return finishes(depth, most, samples, random)
+
+    return cached("pipelined", batches, simulate, (depth, most)).astype(np.float64)
+
+
+class Rise(NamedTuple):
+    """Finishing times of one run with one chunk and with more, of one law."""
+
+    depth: int
+    chunks: int
+    single: Reals
+    several: Reals
+
+
+def rises(number: int) -> Iterator[Rise]:
+    """All runs of one law, chunks by chunks."""
+    for depth, most in RUNS:
+        times = simulated(depth, most)[:, number]
+        for column, chunks in enumerate(CHUNKS[1:], start=1):
+            if chunks <= most:
+                yield Rise(depth, chunks, times[0], times[column])
+
+
+def place(one: Rise) -> tuple[float, float]:
+    """The coordinates of chunks and depth in [-1, 1]."""
+    return float(np.log2(one.chunks)) / 3 - 1, (one.depth - 6.5) / 5.5
 
 
 def fitted_family(family: str) -> Reals:
     """Coefficients of kappa over level, log2 of the chunks, depth and shape.
 
-    T(C) = T(1) + (C - 1) m + kappa sigma sqrt(D (C - 1)), quantile by quantile.
+    T(C) = T(1) + (C - 1) m + M(C) - M(1) + kappa sigma sqrt(D (C - 1)), quantile by quantile, M
+    the largest of all hops.
     """
     points: list[list[float]] = []
     for number, y in members(family):
         unit = 1.0 if family == "pareto" else deviation(number)
-        for row, depth in enumerate(DEPTHS):
-            times = simulated()[row, :, number].astype(np.float64)
-            times = times[:, np.isfinite(times[0])]
-            chances = CHANCES[CHANCES * times.shape[1] > 4]
-            single = np.quantile(times[0], chances)
-            for column, chunks in enumerate(CHUNKS[1:], start=1):
-                scale = unit * np.sqrt(depth * (chunks - 1))
-                rise = np.quantile(times[column], chances) - single
-                kappa = (rise - (chunks - 1) * mean(number)) / scale
-                error = times[column].std() / np.sqrt(times.shape[1] * (1 - chances)) / scale
-                points += [
-                    [-np.log(-np.log(p)) / 4, np.log2(chunks) / 3 - 1, (depth - 6.5) / 5.5, y, k, e]
-                    for p, k, e in zip(chances, kappa, error + 0.01, strict=True)
-                ]
+        for one in rises(number):
+            scale = unit * np.sqrt(one.depth * (one.chunks - 1))
+            many = one.single.size
+            chances = CHANCES[np.minimum(CHANCES, 1 - CHANCES) * many > ENOUGH]
+            rise = np.quantile(one.several, chances) - np.quantile(one.single, chances)
+            hops = 2 * (2 ** (one.depth + 1) - 2)
+            below = np.log(chances)
+            jump = quantile(number, below / hops / one.chunks) - quantile(number, below / hops)
+            kappa = (rise - (one.chunks - 1) * mean(number) - jump) / scale
+            error = one.several.std() / np.sqrt(many * (1 - chances)) / scale
+            points += [
+                [-np.log(-np.log(p)) / 4, *place(one), y, k, e]
+                for p, k, e in zip(chances, kappa, error + 0.01, strict=True)
+            ]
     *axes, value, error = np.array(points).T
-    found, missed = fitted(axes, (1, 3, 3, min(FAMILIES[family].degree, 3)), value, error)
+    found, missed = fitted(axes, (*DEGREES, min(FAMILIES[family].degree, 3)), value, error)
     print(f"{family}: within {np.abs(missed / error).max():.1f} errors", flush=True)
     return found
 
@@ -112,18 +146,14 @@ def fitted_spikes() -> Reals:
     points: list[list[float]] = []
     for number, y in spike_members():
         share = LAWS[number][1]
-        for row, depth in enumerate(DEPTHS):
-            times = simulated()[row, :, number].astype(np.float64)
-            times = times[:, np.isfinite(times[0])]
-            for column, chunks in enumerate(CHUNKS[1:], start=1):
-                rise = times[column] - times[0]
-                error = rise.std() / np.sqrt(rise.size) / max(rise.mean(), 1e-9)
-                if rise.mean() > 0 and error < 0.3:
-                    value = np.log(rise.mean() / np.sqrt(share * depth * (chunks - 1)))
-                    places = [np.log2(chunks) / 3 - 1, (depth - 6.5) / 5.5, y]
-                    points.append([*places, value, error + 0.01])
+        for one in rises(number):
+            rise = one.several - one.single
+            error = rise.std() / np.sqrt(rise.size) / max(rise.mean(), 1e-9)
+            if rise.mean() > 0 and error < 0.3:
+                value = np.log(rise.mean() / np.sqrt(share * one.depth * (one.chunks - 1)))
+                points.append([*place(one), y, value, error + 0.01])
     *axes, value, error = np.array(points).T
-    found, missed = fitted(axes, (3, 2, 4), value, error)
+    found, missed = fitted(axes, (5, 5, 5), value, error)
     print(f"spikes: within {np.abs(missed / error).max():.1f} errors", flush=True)
     return found
 

@@ -293,6 +293,34 @@ def test_a_cut_last_row_is_left_out(cut: str):
     assert run.accepted
 
 
+BAD = {
+    "time is -12.3": (5, "-12.3"),
+    "time is nan": (5, "nan"),
+    "time is -nan": (9, "-nan"),
+    "time is inf": (9, "inf"),
+    "time is 0.00": (5, "0.00"),
+    "algbw is -1": (6, "-1"),
+    "busbw is NaN": (11, "NaN"),
+}
+
+
+@pytest.mark.parametrize("why", BAD)
+def test_a_value_that_cannot_be_is_named(why: str):
+    place, word = BAD[why]
+    lines = table()
+    words = lines[3].split()
+    words[place] = word
+    bad = " ".join(words)
+    for around in (lines, lines[2:]):  # with its heading and without
+        text = "\n".join(bad if line == lines[3] else line for line in around)
+        run = only(text)
+        number = text.splitlines().index(bad) + 1
+        assert f"line {number} left out: {why}" in run.notes
+        assert len(run.rows) == len(PLAIN.rows) - 1
+    [alone] = read_text("\n".join([*lines[:2], bad]))
+    assert alone.refusals == (f"a heading and no row that can be used: line 3: {why}",)
+
+
 WHOLE_LOG = "\n".join(table())
 
 

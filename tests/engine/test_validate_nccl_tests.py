@@ -153,6 +153,26 @@ def test_a_log_without_what_the_model_needs(tmp_path: Path, case: str):
     assert not found.passed  # no log is left to hold the model against
 
 
+NOTHING = {
+    "no table": "Using devices",
+    "only rows between": "\n".join(log(predicted()).splitlines()[3:5]),
+    "only small rows": "\n".join(log(predicted()).splitlines()[:2]),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING)
+def test_nothing_to_compare_is_no_pass(tmp_path: Path, case: str):
+    """With no rows a criterion says so, neither that it holds nor that it does not."""
+    cells = HEALTHY | {"ranks_implied_by_busbw_over_algbw": ""}
+    found = report(tmp_path, ("90-x.txt", NOTHING[case], cells))
+    assert not found.passed
+    [some, *others] = [c for c in found.criteria if not c.demand.startswith("ranks by")]
+    assert (some.found, some.passed) == ("0", False)
+    ranks = [c for c in found.criteria if c.demand.startswith("ranks by")]
+    for criterion in (*ranks, *others):
+        assert (criterion.found, criterion.passed) == ("no rows", None), criterion
+
+
 def test_a_missing_log_is_refused_with_its_place(tmp_path: Path):
     cells = Cells({**HEALTHY, "file": "90-x.txt"}, tmp_path / "index.csv", 2)
     table = Table(tmp_path / "index.csv", tuple(cells), (cells,))

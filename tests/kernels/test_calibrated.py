@@ -155,6 +155,29 @@ def test_small_messages_take_the_latency_of_ll():
     assert delayed.latency[0] - made.latency[0] == pytest.approx(8 * 10e-6, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("size", "domains", "per_domain", "parameters", "algorithm", "protocol"),
+    [
+        (2**33, 1, 8, HOPPER, "nvls", "simple"),
+        (2**33, 1, 2, HOPPER, "ring", "simple"),
+        (2**33, 1, 8, AMPERE, "ring", "simple"),
+        (8, 1, 8, HOPPER, "double_binary_tree", "ll"),  # NCCL's tree: in one domain a chain
+        (2**33, 2, 8, HOPPER, "double_binary_tree", "simple"),
+    ],
+)
+def test_the_algorithm_is_the_one_that_was_modelled(
+    size: int,
+    domains: int,
+    per_domain: int,
+    parameters: Mapping[str, float],
+    algorithm: str,
+    protocol: str,
+):
+    made = found("all_reduce", size, domains, per_domain, 400e9, parameters)
+    chosen = (ALGORITHMS[int(made.algorithm[0])], PROTOCOLS[int(made.protocol[0])])
+    assert chosen == (algorithm, protocol)
+
+
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(
     st.sampled_from(OPERATIONS),

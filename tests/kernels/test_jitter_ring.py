@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabric_kernels.jitter.barrier import barrier_stall
+from fabric_kernels.jitter.laws import ring_table
 from fabric_kernels.jitter.laws.ring import back_pressure, ring_stall
 from fabric_kernels.jitter.laws.stalls import mean_stall, surrogate_stall
 from fabric_kernels.noise.exponential import ExponentialNoise
@@ -118,6 +119,40 @@ def test_exponential_hops_cost_twice_their_mean_in_an_endless_ring():
 def test_two_ranks_have_a_closed_form():
     # both start their second hop together: the larger of two hops, twice, 1.5 each on average
     assert times(Named("exp", 0.0), 2).mean() == pytest.approx(3.0, rel=0.04)
+
+
+def slowest_ring(family: str, ranks: int, domains: int) -> tuple[float, float]:
+    """Mean and standard error of the slowest of so many rings of one phase, hop by hop."""
+    generator = np.random.default_rng(17)
+    done = np.zeros((ranks, domains * 8000))
+    for _ in range(ranks - 1):
+        hops = generator.exponential(size=done.shape)
+        if family == "lognormal":
+            hops = np.exp(generator.normal(size=done.shape))
+        done = np.maximum(done, np.roll(done, 1, axis=0)) + hops
+    slowest = done.max(axis=0).reshape(domains, -1).max(axis=0)
+    return float(slowest.mean()), float(slowest.std() / np.sqrt(slowest.size))
+
+
+SMALL = [(Named("exp", 0.0), "exponential"), (Named("lognormal", 1.0), "lognormal")]
+
+
+@pytest.mark.parametrize(("law", "family"), SMALL)
+def test_a_barrier_over_domains_waits_for_the_tail_of_a_small_ring(
+    law: Named, family: str, monkeypatch: pytest.MonkeyPatch
+):
+    def found(ranks: int) -> float:
+        made = ring_stall(ring(ranks, ranks - 1), law_of(law), LEVELS / 16)
+        return float(np.asarray(made, float).mean())
+
+    truths = {ranks: slowest_ring(family, ranks, 16) for ranks in (4, 8)}
+    for ranks, (truth, error) in truths.items():
+        assert error < 0.005 * truth
+        assert abs(found(ranks) - truth) < 0.02 * truth
+    for name in ("PHASE_WIDTH", "PHASE_OFFSET"):  # one phase as wide as its half of both
+        monkeypatch.setitem(getattr(ring_table, name), family, ((0.0,),))
+    for ranks, (truth, _) in truths.items():
+        assert found(ranks) > 1.02 * truth
 
 
 def test_slots_hold_the_sender_back():

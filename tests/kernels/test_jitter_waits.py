@@ -1,6 +1,7 @@
 """Trees, pairs and conditions against exact recursions, simulated tables and closed forms."""
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -66,6 +67,41 @@ def test_trees_are_those_of_the_exact_recursion():
 
 def test_a_tree_wrong_by_3_percent_is_seen():
     assert misses(1.03) > 0.02
+
+
+def pipelined(depth: int, chunks: int, hops: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Finishing times of simulated trees: every chunk over every edge, up and down again."""
+    up = [0.0 * hops(2**level) for level in range(depth, 0, -1)]
+    down = [0.0 * hops(2**level) for level in range(1, depth + 1)]
+    for _ in range(chunks):
+        ready = np.zeros_like(up[0])
+        for edges in up:
+            edges[:] = np.maximum(edges, ready) + hops(len(edges))
+            ready = np.maximum(edges[::2], edges[1::2])
+        for edges in down:
+            edges[:] = np.maximum(edges, np.repeat(ready, 2, axis=0)) + hops(len(edges))
+            ready = edges
+    return down[-1].max(axis=0)
+
+
+@pytest.mark.parametrize("text", ["exp", "normal", "lognormal1"])
+def test_a_pipeline_has_the_mean_of_its_simulation(text: str):
+    generator = np.random.default_rng(21)
+
+    def hops(edges: int) -> np.ndarray:
+        if text == "exp":
+            return generator.exponential(size=(edges, 4000))
+        score = generator.normal(size=(edges, 4000))
+        return score if text == "normal" else np.exp(score)
+
+    truth = pipelined(5, 6, hops)
+    error = truth.std() / np.sqrt(truth.size)
+    found = float(np.asarray(up(tree(5, chunks=6), law_of(law(text)), LEVELS), float).mean())
+    margin = 0.008 * truth.mean() + 4.9 * error
+    assert abs(found - truth.mean()) < margin
+    assert margin < 0.03 * truth.mean()  # a law that is wrong by 3 % would be seen ...
+    assert not (abs(1.03 * found - truth.mean()) < margin)  # ... high
+    assert not (abs(0.97 * found - truth.mean()) < margin)  # ... or low
 
 
 def test_one_hop_up_is_the_larger_of_two():

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from fabric_kernels.collective import ALGORITHMS
 from fabric_kernels.collective.nccl_model import (
     OPERATIONS,
     Cost,
@@ -52,8 +53,9 @@ def calibrated_cost(operation: str, group: Group, fabric: Fabric, calibration: C
         c = 1 (N = 2), 2/3 (N = 3), 1/2: what the busiest domain of a double binary tree sends
         large = NVLS hop + 2 floor(log2 N) (chunk_hop_latency + chunk_delay_factor fabric_delay)
 
-    In one domain B is ring_rate n / (2 (n - 1)) or reduction_rate, and the tree fills once. A
-    pipeline takes no longer to fill than to run: hence the harmonic sum. Small messages: the
+    In one domain B is ring_rate n / (2 (n - 1)) or reduction_rate, and the tree fills once; it is
+    called `nvls` there where switches add for more than two GPUs. A pipeline takes no longer to
+    fill than to run: hence the harmonic sum. Small messages: the
     latency of NCCL's LL protocol (tree for all-reduce, ring else) + start_latency + fabric_delay
     for each hop across. All-gather and reduce-scatter are rings with half of large and fill.
 
@@ -70,7 +72,10 @@ def calibrated_cost(operation: str, group: Group, fabric: Fabric, calibration: C
     best, shape = named("ring", "simple", *large), "ring"
     if operation == "all_reduce":
         shape = "double_binary_tree"
-        best = faster(best, named(shape, "simple", *_tree(group, fabric, calibration)))
+        tree = named(shape, "simple", *_tree(group, fabric, calibration))
+        adds = (group.nodes < 1.5) & (group.gpus_per_node > 2.5) & (fabric.nvlink_reduction > 0.5)
+        code = jnp.where(adds, ALGORITHMS.index("nvls"), tree.algorithm)
+        best = faster(best, tree._replace(algorithm=code.astype(tree.algorithm.dtype)))
     best = faster(best, named(shape, "ll", *_small(operation, group, calibration)))
     return unless_alone(best, group.ranks)
 

@@ -33,7 +33,7 @@ def nccl(
 
     def cost_of(name: str, group: Group, call: Call) -> Cost:
         node_rate = call.in_domain * scale_out.link_rate
-        channels = channels_of(library, group.nodes, scale_up.nvlink_rate, node_rate)
+        channels = channels_of(library, group, scale_up.nvlink_rate, node_rate)
         able = Able(reduction.nvlink_reduction, reduction.fabric_reduction)
         return cost(name, group, channels, able, library)
 

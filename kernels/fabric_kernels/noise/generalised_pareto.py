@@ -26,7 +26,8 @@ class ParetoNoise(HopNoise):
     )  # fmt: skip
     pareto_noise_tail_index: Array = quantity(
         "1",
-        "tail index of generalised Pareto hop noise (0 = exponential, below 0 = bounded)",
+        "tail index of generalised Pareto hop noise (0 = exponential, below 0 = bounded; "
+        "from 1 on such noise has no mean)",
         bounds=(-0.5, 0.95),
         default=0.2,
         source="[A]",

@@ -11,7 +11,7 @@ from fabricarlo.nccl_tests.checks import examine
 from fabricarlo.nccl_tests.lines import lines_of, text_of
 from fabricarlo.nccl_tests.rows import Entry
 from fabricarlo.nccl_tests.run import ELEMENT_SIZES, Row, Run
-from fabricarlo.nccl_tests.tables import Table, tables_of
+from fabricarlo.nccl_tests.tables import NOT_ALL, Table, tables_of
 
 STARTED = re.compile(r"nThread \d+ nGpus \d+|Using devices|_perf\b|NCCL (?:INFO|WARN|version)")
 """What a test prints before its table."""
@@ -47,7 +47,7 @@ def _runs(table: Table, *, mixed: bool) -> list[Run]:
     entries = table.entries()
     if not entries:
         return [_empty(_why_empty(table))]
-    cut = [f"line {number} left out: not all columns are there" for number in table.cut]
+    cut = [f"line {number} left out: {why}" for number, why in table.cut]
     groups: dict[object, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.run, []).append(entry)
@@ -99,6 +99,8 @@ def _why_empty(table: Table) -> str:
     if shape is not None and not shape.readable:
         names = ", ".join((*shape.before, "size", "...", "type", *shape.after))
         return f"a table of other columns ({names}): times and bandwidths cannot be told apart"
+    if bad := [f"line {number}: {why}" for number, why in table.cut if why != NOT_ALL]:
+        return f"a heading and no row that can be used: {bad[0]}"
     rows = "only cut rows" if table.cut else "no rows"
     return f"a heading and {rows}: the run ended before its first result, or the log was cut"
 

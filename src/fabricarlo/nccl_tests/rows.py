@@ -98,6 +98,28 @@ def entry(
     )
 
 
+def bad_value(words: list[str], shape: Heading | None) -> str | None:
+    """Which number of a row that has all its columns is none that can be measured."""
+    k = type_at(words)
+    if k is None:
+        return None
+    after = words[k + 1 :]
+    if shape is not None and (not shape.readable or len(after) != len(shape.after)):
+        return None
+    if shape is None and len(after) != len(TWICE) + 2:
+        return None
+    twice = shape is None or shape.after[-len(TWICE) :] == TWICE
+    for half in (after[-8:-4], after[-4:]) if twice else (after[-4:],):
+        if half[:3] == ["N/A"] * 3:
+            continue
+        for name, word in zip(MEASURES[:3], half, strict=False):
+            zero = name == "time" and int(words[k - 2]) > 0
+            if NUMBER.fullmatch(word) and (float(word) > 0 or (float(word) == 0 and not zero)):
+                continue
+            return f"{name} is {word}"
+    return None
+
+
 def _half(words: list[str]) -> Measured | str | None:
     """Time, algbw, busbw and wrong; None where all are N/A, "cut" where they are no numbers."""
     if words[:3] == ["N/A"] * 3:

@@ -11,6 +11,7 @@ from fabricarlo.nccl_tests.rows import (
     NUMBER,
     Entry,
     Heading,
+    bad_value,
     entry,
     heading,
     type_at,
@@ -20,6 +21,7 @@ PROGRAM = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|alltoallv?|broadcast|reduce|sendrecv|gather|scatter"
     r"|hypercube)_perf(?:_mpi)?\b"
 )
+NOT_ALL = "not all columns are there"
 FOOTER = re.compile(r"Out of bounds values|Avg bus bandwidth|Collective test concluded")
 
 
@@ -27,14 +29,15 @@ FOOTER = re.compile(r"Out of bounds values|Avg bus bandwidth|Collective test con
 class Table:
     """Rows under one heading, as words.
 
-    `program` is the test that the log names for it; `unfinished_before` says that the table above
+    `cut` has the lines left out and why; `program` is the test that the log names for it;
+    `unfinished_before` says that the table above
     had not ended when this one began.
     """
 
     heading: Heading | None
     program: str | None = None
     words: list[tuple[int, str, list[str]]] = dataclasses.field(default_factory=list)
-    cut: list[int] = dataclasses.field(default_factory=list)
+    cut: list[tuple[int, str]] = dataclasses.field(default_factory=list)
     ended: bool = False
     unfinished_before: bool = False
 
@@ -77,12 +80,12 @@ class Reader:
         elif FOOTER.search(line.text):
             self._end()
         elif self.tables and all(NUMBER.fullmatch(word) for word in words):
-            self.tables[-1].cut.append(line.number)
+            self.tables[-1].cut.append((line.number, NOT_ALL))
 
     def close(self) -> None:
         """No more parts come: a row that is still open was cut."""
         if self.open is not None:
-            self._current().cut.append(self.open[0])
+            self._current().cut.append((self.open[0], NOT_ALL))
             self.open = None
 
     def _goes_on(self, line: Line, words: list[str]) -> bool:
@@ -104,10 +107,12 @@ class Reader:
         table = self._current()
         if table.ended:
             table = self._begin(table.heading)
-        if entry(words, (line.number, line.label), table.heading, row_label=False) is None:
-            self.open = (line.number, words)
-        else:
+        if entry(words, (line.number, line.label), table.heading, row_label=False) is not None:
             table.words.append((line.number, line.label, words))
+        elif (bad := bad_value(words, table.heading)) is not None:
+            table.cut.append((line.number, bad))
+        else:
+            self.open = (line.number, words)
 
     def _current(self) -> Table:
         return self.tables[-1] if self.tables else self._begin(None)

@@ -53,6 +53,7 @@ MEDIAN, WORST = 0.05, 0.30
 FACTOR, SHARE = 2.0, 0.90
 LEFT_OUT = 0.10
 UNSEEN, UNSEEN_SHARE = 0.12, 0.80
+NO_ROWS = "no rows"
 SAME_RANKS = 0.01
 SAME_FIT = 0.02
 """Relative difference of every parameter within which a fit found what the catalog holds."""
@@ -184,13 +185,16 @@ def _ranks(rows: list[Row]) -> Criterion:
         f"ranks by the numbers of a log as the index has them, within {SAME_RANKS:.0%} or what "
         "the printed digits allow"
     )
+    if not judged:
+        return Criterion(demand, NO_ROWS, None)
     return Criterion(demand, f"{right} of {len(judged)}", right == len(judged))
 
 
 def _judged(judged: list[Predicted], known: list[Measurement]) -> tuple[list[Criterion], list[Row]]:
     """Criteria, and rows of the fits that left a file out."""
+    wide = sum(bool(_within(each.measured, LARGE, np.inf).any()) for each in judged)
     some = Criterion(
-        "healthy logs of several domains: at least one", str(len(judged)), bool(judged)
+        "healthy logs of several domains with 64 MiB and more: at least one", str(wide), wide > 0
     )
     large, small = _off(judged, least=LARGE), _off(judged, most=SMALL)
     fitted = [what for what in known if usable(what)]
@@ -203,13 +207,13 @@ def _judged(judged: list[Predicted], known: list[Measurement]) -> tuple[list[Cri
         _median("logs of the fit, 64 MiB and more", large, MEDIAN),
         Criterion(
             f"the same: no error above {WORST:.0%}",
-            f"{np.max(np.abs(large), initial=0):.1%} of {large.size}",
-            bool((np.abs(large) <= WORST).all()),
+            f"{np.max(np.abs(large)):.1%} of {large.size}" if large.size else NO_ROWS,
+            bool((np.abs(large) <= WORST).all()) if large.size else None,
         ),
         Criterion(
             f"logs of the fit, up to 64 KiB: {SHARE:.0%} of rows within a factor {FACTOR:g}",
-            f"{np.mean(near):.1%} of {small.size}" if small.size else "no rows",
-            not small.size or bool(np.mean(near) >= SHARE),
+            f"{np.mean(near):.1%} of {small.size}" if small.size else NO_ROWS,
+            bool(np.mean(near) >= SHARE) if small.size else None,
         ),
         _median("each log by a fit to all others, 64 MiB and more", others, LEFT_OUT),
     ]
@@ -231,18 +235,18 @@ def _within(what: Measurement, least: float, most: float) -> NDArray[np.bool]:
 def _median(of: str, off: NDArray[np.float64], most: float) -> Criterion:
     median = float(np.median(np.abs(off))) if off.size else np.nan
     demand = f"{of}: median error at most {most:.0%}"
-    found = f"{median:.1%} of {off.size}" if off.size else "no rows"
-    return Criterion(demand, found, not off.size or median <= most)
+    found = f"{median:.1%} of {off.size}" if off.size else NO_ROWS
+    return Criterion(demand, found, median <= most if off.size else None)
 
 
 def _unseen(large: NDArray[np.float64]) -> list[Criterion]:
     """Criteria for logs that the catalog was not fitted to."""
     near = float(np.mean(np.abs(large) <= WORST)) if large.size else np.nan
     demand = f"the same: {UNSEEN_SHARE:.0%} of rows within {WORST:.0%}"
-    found = f"{near:.1%} of {large.size}" if large.size else "no rows"
+    found = f"{near:.1%} of {large.size}" if large.size else NO_ROWS
     return [
         _median("logs that are not those of the fit, 64 MiB and more", large, UNSEEN),
-        Criterion(demand, found, not large.size or near >= UNSEEN_SHARE),
+        Criterion(demand, found, near >= UNSEEN_SHARE if large.size else None),
     ]
 
 

@@ -36,7 +36,7 @@ class Criterion:
 
     demand: str
     found: str
-    passed: bool
+    passed: bool | None  # None: nothing to judge it by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,5 +50,6 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every criterion holds."""
-        return all(criterion.passed for criterion in self.criteria)
+        """Whether every criterion holds that applies, and one does."""
+        verdicts = [criterion.passed for criterion in self.criteria]
+        return any(verdicts) and all(verdict is None or verdict for verdict in verdicts)

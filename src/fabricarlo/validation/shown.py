@@ -95,8 +95,9 @@ def _criteria(criteria: Sequence[Criterion]) -> Table:
     for heading in ("criterion", "found", ""):
         table.add_column(heading)
     for criterion in criteria:
-        held = _verdict("pass" if criterion.passed else "fail")
-        table.add_row(escape(criterion.demand), escape(criterion.found), held)
+        held = "pass" if criterion.passed else "fail"
+        held = "not applicable" if criterion.passed is None else held
+        table.add_row(escape(criterion.demand), escape(criterion.found), _verdict(held))
     return table
 
 
