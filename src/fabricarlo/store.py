@@ -12,7 +12,7 @@ from zarr.errors import ContainsArrayError, ContainsGroupError
 from fabricarlo import __version__
 from fabricarlo.errors import StoreError
 from fabricarlo.ledger import Ledger
-from fabricarlo.objects import Objects, is_url, open_store
+from fabricarlo.objects import Objects, is_url, open_store, reason_of
 from fabricarlo.plan import Plan
 from fabricarlo.template import CONVENTIONS, create_samples, sample_arrays, write_axes
 
@@ -149,9 +149,19 @@ class SweepStore:
         )
 
     def make_folder(self) -> None:
-        """The directory of the store, where it is one."""
-        if self.folder is not None:
+        """The directory of the store, where it is one.
+
+        Raises StoreError where it cannot be made: then nothing was begun.
+        """
+        if self.folder is None:
+            return
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} cannot be written: {reason_of(error)}. Nothing was begun; choose "
+                "another --out, give permission or make room."
+            ) from error
 
     def erase(self) -> None:
         """Remove everything; the plan first, so that a half-erased store is not taken for one."""

@@ -118,6 +118,11 @@ def test_schema_is_json(capsys):
     ("arguments", "message"),
     [
         (["run", "{spec}", "--out", "{file}"], "is a file; a store is a directory"),
+        (["run", "{spec}", "--out", "/dev/null/x.zarr"], "cannot be written: Not a directory. Not"),
+        (
+            ["run", "{spec}", "--out", "/proc/x.zarr", "--set", "keep.samples=false"],
+            "/proc/x.zarr cannot be written: ",
+        ),
         (["run", "{spec}", "--out", "{new}", "--process", "2/2"], "write K/N with 0 <= K < N"),
         (["run", "{spec}", "--out", "{new}", "--samples", "0"], "samples"),
         (["run", "{spec}", "--out", "{new}", "--set", "link_rate=800 GB"], "--set link_rate"),

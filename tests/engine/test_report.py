@@ -131,6 +131,12 @@ def test_images_beside_the_page(tree, tmp_path):
         assert path.stat().st_size > 3000, f"{path.name} is empty"
 
 
+def test_a_page_that_the_system_refuses(tree):
+    with pytest.raises(StoreError, match=r"/proc/r.html cannot be written: .*--out") as caught:
+        write_page(tree, "small", Path("/proc/r.html"))
+    assert caught.value.exit_code == 2
+
+
 def test_the_command_refuses_in_words(tmp_path, capsys):
     xr.Dataset({"t": ("x", np.arange(3.0))}).to_zarr(tmp_path / "foreign.zarr", zarr_format=2)
     code, _, err = call("report", tmp_path / "no.zarr", "-o", tmp_path / "r.html", capsys=capsys)

@@ -7,6 +7,7 @@ import pytest
 from fabric_kernels.collective import Collective
 from fabric_kernels.incast.traffic import senders
 from fabric_kernels.inputs import Contention
+from fabric_kernels.path import Path
 from fabric_kernels.pattern import Barrier, Doubling, Line, Pattern, Ring, Tree
 from fabric_kernels.quantity import quantities
 from fabric_kernels.workload import Workload
@@ -36,14 +37,15 @@ def test_senders_of_each_pattern(pattern: Pattern, expected: float):
 
 
 def test_the_fuller_of_routing_and_pattern_and_who_else_is_there():
-    known = {**quantities(Workload), **quantities(Collective)}
+    known = {**quantities(Workload), **quantities(Collective), **quantities(Path)}
     given_ = dict.fromkeys(known, 1.0) | {
         "data_parallel": 64,
         "collision_efficiency": 1,
-        "flows_per_link": [1.0, 5.0, 5.0],
-        "flows_per_port": [2, 2, 2],
-        "background_flows": [0, 0, 3],
+        "flows_per_link": [1.0, 5.0, 5.0, 5.0],
+        "flows_per_port": [2, 2, 2, 2],
+        "background_flows": [0, 0, 3, 3],
+        "switch_hops": [3, 3, 3, 1],  # the last stays behind its leaf: no uplink counts
     }
     found = answer("incast", "traffic", given_)
-    assert list(found["flows_per_bottleneck"]) == [2, 5, 8]
-    assert list(found["senders_per_receiver"]) == [1, 1, 1]
+    assert list(found["flows_per_bottleneck"]) == [2, 5, 8, 5]
+    assert list(found["senders_per_receiver"]) == [1, 1, 1, 1]

@@ -101,5 +101,9 @@ def _explicit(pattern: Pattern) -> Pattern:
 
 def no_message(call: Call) -> None:
     """Refuse what is sent from each to each or from one to one."""
-    if call.operation in (ALL_TO_ALL, POINT_TO_POINT):
-        raise refused(call, "it only reduces and gathers", "direct")
+    instead = {
+        ALL_TO_ALL: "direct, pairwise, hierarchical or auto",
+        POINT_TO_POINT: "direct or auto",
+    }
+    if call.operation in instead:
+        raise refused(call, "it only reduces and gathers", instead[call.operation])

@@ -17,7 +17,7 @@ def straight(call: Call, network: Network) -> Part:
 def only_all_to_all(call: Call) -> None:
     """Refuse every other operation."""
     if call.operation == POINT_TO_POINT:
-        raise refused(call, "it sends from each to each", "direct")
+        raise refused(call, "it sends from each to each", "direct or auto")
     if call.operation != ALL_TO_ALL:
         raise refused(call, "it adds nothing up", "ring or hierarchical")
 

@@ -6,6 +6,7 @@ from jax import Array
 from fabric_kernels.collective import Collective
 from fabric_kernels.incast import Incast
 from fabric_kernels.inputs import Contention, Flows
+from fabric_kernels.path import Path
 from fabric_kernels.pattern import Barrier, Pattern, Tree
 from fabric_kernels.routing import Routing
 from fabric_kernels.workload import Workload
@@ -17,6 +18,7 @@ def traffic(
     workload: Workload,
     collective: Collective,
     routing: Routing,
+    path: Path,
     flows: Flows,
     contention: Contention,
 ) -> Incast:
@@ -24,8 +26,10 @@ def traffic(
 
         senders_per_receiver = most senders of any pattern of the data exchange (`senders`)
         flows_per_bottleneck = max(senders flows_per_port, flows_per_link) + background_flows
+        (without flows_per_link where switch_hops = 1)
 
-    Routing counts the flows that collide on an uplink, the pattern those that aim at one port.
+    A job whose messages all stay behind their leaf switches passes no uplink, however few there
+    are. Routing counts the flows that collide on an uplink, the pattern those that aim at one port.
     The two are not added: a message is held up most by the fuller of the two. How much of a link
     each flow gets is in the rate of the path; this only says how long the queue is.
     """
@@ -35,7 +39,9 @@ def traffic(
         for pattern in sent.patterns:
             runs = pattern.repeats > 0
             most = jnp.maximum(most, jnp.where(runs, senders(pattern, ranks, contention), 1.0))
-    meeting = jnp.maximum(most * flows.flows_per_port, routing.flows_per_link)
+    aimed = most * flows.flows_per_port
+    climbs = path.switch_hops > 1.0
+    meeting = jnp.where(climbs, jnp.maximum(aimed, routing.flows_per_link), aimed)
     return Incast(
         senders_per_receiver=most,
         flows_per_bottleneck=meeting + contention.background_flows,

@@ -6,6 +6,7 @@ import xarray as xr
 
 from fabricarlo.analysis import AnalysisError
 from fabricarlo.errors import StoreError
+from fabricarlo.objects import reason_of
 from fabricarlo.reading import open as open_tree
 from fabricarlo.report.facts import facts_of
 from fabricarlo.report.images import write_images
@@ -16,7 +17,8 @@ from fabricarlo.report.tables import tables
 def write_report(store: str | Path, out: str | Path, *, png: bool = False) -> list[Path]:
     """Write the page of a store, and its charts beside it if wanted; the paths written.
 
-    Raises StoreError for what is no store, or one whose sweep is not finished.
+    Raises StoreError for what is no store, one whose sweep is not finished, or a page that cannot
+    be written.
     """
     target = Path(out)
     if target.is_dir() or not target.parent.is_dir():
@@ -31,5 +33,12 @@ def write_page(tree: xr.DataTree, name: str, target: Path, *, png: bool = False)
     except AnalysisError as error:
         raise StoreError(f"{name}: {error}") from error
     made = tables(facts)
-    target.write_text(page(facts, made), encoding="utf-8")
-    return [target, *(write_images(facts, made, target) if png else [])]
+    text = page(facts, made)
+    try:
+        target.write_text(text, encoding="utf-8")
+        return [target, *(write_images(facts, made, target) if png else [])]
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or target} cannot be written: {reason_of(error)}; make room, give "
+            "permission or choose another --out."
+        ) from error

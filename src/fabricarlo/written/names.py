@@ -51,12 +51,12 @@ def _records() -> dict[type, None]:
 
 
 def unknown(name: object, kind: str, known: Iterable[str], see: str = "") -> str:
-    """Say that a name is unknown, what is known, and the nearest."""
+    """Say that a name is unknown, what is known or how to see it, and the nearest."""
     names = list(known)
     text = f"{name!r} is not {kind}."
-    if len(names) <= _SHORT:
+    near = difflib.get_close_matches(str(name), names, n=1)
+    if len(names) <= _SHORT or not (see or near):
         text += f" Known: {', '.join(names) or 'none'}."
     elif see:
         text += f" All are shown by `{see}`."
-    near = difflib.get_close_matches(str(name), names, n=1)
     return text + (f" Did you mean {near[0]}?" if near else "")
