@@ -1,7 +1,10 @@
-"""Write docs/reliability.md from what the tests of faults did in one run.
+"""Write docs/reliability.md from what the tests of faults did.
 
-FABRICARLO_RELIABILITY=faults.jsonl python -m pytest tests/engine
+export FABRICARLO_RELIABILITY=faults.jsonl FABRICARLO_KILLS=100 FABRICARLO_LONG_TESTS=1
+python -m pytest -o faulthandler_timeout=3600 tests/engine
 python docs/reliability.py faults.jsonl
+
+Runs of single tests may add to the same file.
 """
 
 import json
@@ -10,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "reliability.md"
-HEAD = """<!-- written by docs/reliability.py from a run of the tests -->
+HEAD = """<!-- written by docs/reliability.py from runs of the tests -->
 # What happens when things break
 
 Every line is a fault that the tests inject into the real program: processes that are killed or

@@ -138,11 +138,11 @@ does-the-data-exchange-take-when-nothing-goes-wrong).
 * `nccl` is the choice and the prediction of NCCL's own cost model, which knows nothing of the
   fabric but its rate; `calibrated` is fitted to published tables of 2 to some 20 NVLink domains.
   Where they lie above the fastest, the library pays for hops and pipelines that the ideal
-  algorithms do not have. Where they lie below the staged algorithms (`hierarchical`, `nvls`,
-  `sharp` and their kin), the library runs the stages inside and across domains at the same time:
-  here they follow one another, which is up to their sum too slow for large payloads. A flat ring
-  and the double binary tree use both networks at once here too, so the order among large payloads
-  leans to them.
+  algorithms do not have.
+* `hierarchical`, `nvls`, `sharp` and their kin run the stage inside a domain and the stage across
+  one after the other; a flat ring and the double binary tree use both networks at once, and so may
+  a library. For large payloads the order leans to the latter for that reason, and the former can
+  lie above what machines measure.
 
 ## Every algorithm at 1 GiB
 

@@ -25,7 +25,8 @@ def calibrated(
     """Time as fitted to published nccl-tests tables of healthy clusters (`calibrated_cost`).
 
     Latencies, routing and oversubscription of the path are not read: they are in the fit, as they
-    were in the machines measured, whose fabrics had full bisection; others are refused.
+    were in the machines measured, whose fabrics had full bisection; a constant oversubscription of
+    the leaves is refused, that of upper tiers goes unseen.
     Parameters go with the GPU and the fabric, so their presets set them; they hold for the tables'
     range, 2 to some 20 NVLink domains, and beyond it as far as the formula does.
     """

@@ -30,8 +30,7 @@ class Table:
     """Rows under one heading, as words.
 
     `cut` has the lines left out and why; `program` is the test that the log names for it;
-    `unfinished_before` says that the table above
-    had not ended when this one began.
+    `unfinished_before` says that the table above had not ended when this one began.
     """
 
     heading: Heading | None
